@@ -167,12 +167,12 @@ void run(const CalibrateArguments& arguments) {
   } else {
     const Model calibrated = model.with_calibration(std::move(shard.calibration), std::move(shard.sketch));
     save(calibrated, written);
-    print_report(arguments.json,
-                 CalibrationReport{.model = calibrated,
-                                   .file = written,
-                                   .rows_added = table.rows_read(),
-                                   .unknown_categories = table.unknown_categories(),
-                                   .weights_dropped = before_rows.weighted() && !calibrated.weighted()});
+    print_report(arguments.json, CalibrationReport{.model = calibrated,
+                                                   .file = written,
+                                                   .rows_added = table.rows_read(),
+                                                   .unknown_categories = table.unknown_categories(),
+                                                   .weights_dropped = before_rows.scheme().weighs_new_rows() &&
+                                                                      !calibrated.scheme().weighs_new_rows()});
   }
   table.warn_of_labels();
   if (const std::string text = check_in_sample(model, sample.residuals()).warning(); !text.empty()) warn(text);

@@ -93,9 +93,9 @@ void warn_of_small_calibration(const Model& model) {
     return;
   }
   for (const Level& level : model.parts().levels) {
-    const std::string text = infinite_warning(model, level);
+    const std::string text = model.scheme().infinite_warning(model.parts().calibration, level);
     if (!text.empty()) {
-      warn(text + (model.cross_calibrated() ? "; fit with more rows" : "; add rows with 'widthwise calibrate'"));
+      warn(text + (model.scheme().takes_rows() ? "; add rows with 'widthwise calibrate'" : "; fit with more rows"));
     }
   }
 }

@@ -35,7 +35,7 @@ CalibrationShard merged(const Model& model, const MergeArguments& arguments) {
   for (const std::string& file : arguments.shards) {
     const CalibrationShard shard = load_shard(file);
     try {
-      model.check_new_clusters(shard.calibration.cluster_numbers());
+      require_shard_for(model, shard);
       require_new_rows(model, shard.sketch, all.sketch, "--replace");
       merge_shard(all, shard);
       added.merge(shard.sketch);
@@ -67,7 +67,8 @@ void run(const MergeArguments& arguments) {
   print_report(arguments.json, CalibrationReport{.model = calibrated,
                                                  .file = written,
                                                  .rows_added = calibrated.parts().calibration.rows_seen() - before,
-                                                 .weights_dropped = before_rows.weighted() && !calibrated.weighted()});
+                                                 .weights_dropped = before_rows.scheme().weighs_new_rows() &&
+                                                                    !calibrated.scheme().weighs_new_rows()});
 }
 
 void declare(CLI::App& command, MergeArguments& arguments) {

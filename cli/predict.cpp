@@ -38,9 +38,9 @@ void warn_of_infinite(const Model& model, const std::vector<Level>& levels, cons
   if (warn_of_no_calibration(model)) return;
   for (std::size_t j = 0; j < levels.size(); ++j) {
     if (added.infinite()[j] == 0) continue;
-    if (const std::string text = infinite_warning(model, levels[j]); !text.empty()) {
-      warn(text + (model.cross_calibrated() ? "; fit with more rows" : "; add rows with 'widthwise calibrate'"));
-    } else if (!model.grouped()) {
+    if (const std::string text = model.scheme().infinite_warning(model.parts().calibration, levels[j]); !text.empty()) {
+      warn(text + (model.scheme().takes_rows() ? "; add rows with 'widthwise calibrate'" : "; fit with more rows"));
+    } else if (!model.scheme().reads(Role::kGroup, Step::kPredict)) {
       warn(fmt::format(
           "{} of level {}{} infinite: the prediction is missing, or its score is outside the calibrated scores",
           count_of(added.infinite()[j], "interval"), levels[j].to_string(), added.infinite()[j] == 1 ? " is" : " are"));
@@ -56,7 +56,7 @@ void warn_of_infinite(const Model& model, const QuantileColumns& quantiles) {
     warn(fmt::format("quantile {} is infinite in {}{}", probability.to_string(),
                      count_of(quantiles.infinite()[j], "row"),
                      !needs.met() ? fmt::format(": it needs {}, the model has {}; add rows with 'widthwise calibrate'",
-                                                to_text(needs), count(needs.have))
+                                                needs.to_string(), count(needs.have))
                                   : ": the prediction is missing, or its score is outside the calibrated scores"));
   }
 }

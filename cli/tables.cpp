@@ -72,7 +72,8 @@ void require_model_columns(const TableReader& reader, const std::filesystem::pat
   for (const std::string& name : parts.features) needed.push_back({name, kNeeded});
   for (const std::string& name : model.prediction_columns()) needed.push_back({name, ", which holds predictions"});
   for (const std::string& name : group_columns(reader, model)) needed.push_back({name, ", which holds the groups"});
-  if (model.needs_weights()) needed.push_back({parts.weight, ", which holds the weights"});
+  if (model.scheme().reads(Role::kWeight, Step::kPredict))
+    needed.push_back({parts.weight, ", which holds the weights"});
   needed.insert(needed.end(), others.begin(), others.end());
   std::erase_if(needed, [&](const NeededColumn& column) { return reader.has_column(column.name); });
   if (needed.size() == 1) require_column(reader, file, needed[0].name, ErrorCode::kBadData, needed[0].purpose);
@@ -212,16 +213,16 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
       cluster_column_([this](std::string_view label) { return cluster_labels_.add(label); }),
       reader_(std::move(reader)) {
   const ModelParts& parts = model.parts();
-  if (model.grouped() && parts.group.empty()) {
+  if (reads(Role::kGroup) && parts.group.empty()) {
     throw Error(ErrorCode::kBadData,
                 "the calibration has groups, but the model does not name their column; fit with --group");
   }
-  if (reads_clusters() && parts.cluster.empty()) {
+  if (reads(Role::kCluster) && parts.cluster.empty()) {
     throw Error(ErrorCode::kBadData,
                 "the calibration has clusters, but the model does not name their column; fit with --cluster");
   }
   std::vector<NeededColumn> others;
-  if (reads_clusters()) others.push_back({parts.cluster, ", which holds the clusters"});
+  if (reads(Role::kCluster)) others.push_back({parts.cluster, ", which holds the clusters"});
   require_model_columns(*reader_, file_, model, others);
   std::vector<std::string> selected = parts.features;
   const auto holds_categories = [&](std::size_t j) {
@@ -236,7 +237,7 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
   };
   for (const std::string& name : model.prediction_columns()) want(name);
   prediction_count_ = columns_.size();
-  if (model.needs_weights()) want(parts.weight);
+  if (model.scheme().reads(Role::kWeight, Step::kPredict)) want(parts.weight);
   for (const auto& name : numbers) want(name);
   std::vector<SelectedColumn> columns;
   for (std::size_t j = 0; j < selected.size(); ++j) {
@@ -251,8 +252,15 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
     std::ranges::move(column.select(names), std::back_inserter(columns));
   };
   add(group_column_, group_columns(*reader_, model));
-  if (reads_clusters()) add(cluster_column_, {&parts.cluster, 1});
+  if (reads(Role::kCluster)) add(cluster_column_, {&parts.cluster, 1});
   reader_->select_columns(std::move(columns), std::move(carried));
+}
+
+bool ModelTable::reads(Role role) const {
+  const Step step = use_ == RowUse::kCalibrate  ? Step::kCalibrate
+                    : use_ == RowUse::kEvaluate ? Step::kEvaluate
+                                                : Step::kPredict;
+  return model_.scheme().reads(role, step);
 }
 
 std::int64_t ModelTable::number_of(std::string_view label) {
@@ -280,11 +288,11 @@ bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
   for (std::size_t i = 0; i < numbers.rows() && prediction_count_ > 1; ++i) {
     for (std::size_t k = 0; k < prediction_count_; ++k) predictions_.push_back(columns_[k].values[i]);
   }
-  if (model_.needs_weights()) {
+  if (reads(Role::kWeight)) {
     require_weights(column(model_.parts().weight), file_, model_.parts().weight, batch_.first_row());
   }
-  if (model_.grouped()) read_groups();
-  if (reads_clusters()) read_clusters();
+  if (reads(Role::kGroup)) read_groups();
+  if (reads(Role::kCluster)) read_clusters();
   return true;
 }
 
@@ -314,7 +322,7 @@ ModelRows ModelTable::rows() const {
   rows.groups = groups_;
   rows.clusters = clusters_;
   if (use_ == RowUse::kCalibrate) rows.labels = &labels_;
-  if (model_.needs_weights()) rows.weights = column(model_.parts().weight);
+  if (reads(Role::kWeight)) rows.weights = column(model_.parts().weight);
   return rows;
 }
 

@@ -142,7 +142,8 @@ class ModelTable {
   };
 
   std::int64_t number_of(std::string_view label);
-  [[nodiscard]] bool reads_clusters() const { return use_ != RowUse::kPredict && model_.clustered(); }
+  /// Whether the scheme of the model reads a column of this role for the use of these rows.
+  [[nodiscard]] bool reads(Role role) const;
   void read_groups();
   void read_clusters();
 

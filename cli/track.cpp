@@ -366,17 +366,8 @@ void run(const TrackArguments& arguments) {
   if (!arguments.save.empty()) require_other_file("--save", arguments.save, used);
   const auto lock = lock_for_update(arguments.model, arguments.save);
   const Model model = load(arguments.model);
-  if (model.grouped()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                arguments.model +
-                    ": a stream has one quantile for all rows, but this model has groups; track a model "
-                    "fitted without --group");
-  }
-  if (model.clustered()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                arguments.model +
-                    ": a stream is tracked row by row, but this model counts clusters; track a model fitted without "
-                    "--cluster");
+  if (const std::string refusal = model.scheme().refusal(SchemeUse::kStream); !refusal.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, arguments.model + ": " + refusal);
   }
   if (arguments.observe) {
     run_observe(arguments, model);

@@ -104,8 +104,13 @@ void merge_shard(CalibrationShard& into, CalibrationShard shard) {
   if (into.scores_of == 0) into.scores_of = shard.scores_of;
 }
 
-Model with_shard(const Model& model, CalibrationShard before, CalibrationShard shard, std::string_view replace) {
+void require_shard_for(const Model& model, const CalibrationShard& shard) {
   model.check_new_clusters(shard.calibration.cluster_numbers());
+  if (const std::string why = model.scheme().refuses(shard.calibration); !why.empty()) refuse("the shard " + why);
+}
+
+Model with_shard(const Model& model, CalibrationShard before, CalibrationShard shard, std::string_view replace) {
+  require_shard_for(model, shard);
   const RowSketch known = before.sketch;
   const RowSketch rows = shard.sketch;
   merge_shard(before, std::move(shard));

@@ -350,12 +350,12 @@ ConformalPredictor::ConformalPredictor(ConformalRule rule, Calibration calibrati
       sorted_(calibration_, guarantee, pool_below, clusters) {}
 
 void ConformalPredictor::check_groups(bool grouped) const {
-  if (calibration_.grouped() && !grouped) {
+  if (sorted_.needs_group() && !grouped) {
     throw Error(ErrorCode::kInvalidArgument,
                 "ConformalPredictor: the calibration has groups, but the rows to predict have none; pass a group for "
                 "every row");
   }
-  if (!calibration_.grouped() && grouped && calibration_.rows_seen() > 0) {
+  if (!sorted_.needs_group() && grouped && calibration_.rows_seen() > 0) {
     throw Error(
         ErrorCode::kInvalidArgument,
         "ConformalPredictor: the rows to predict have groups, but the calibration has none; calibrate with groups, or "
@@ -366,7 +366,7 @@ void ConformalPredictor::check_groups(bool grouped) const {
 void ConformalPredictor::check(const PredictionRows& rows) const {
   check_rows(rule_, rows);
   if (!rows.predictions.empty()) check_groups(!rows.groups.empty());
-  if (sorted_.weighted() && rows.test_weights.empty() && !rows.predictions.empty()) {
+  if (sorted_.needs_test_weight() && rows.test_weights.empty() && !rows.predictions.empty()) {
     throw Error(
         ErrorCode::kInvalidArgument,
         "ConformalPredictor: the calibration has weights, but the rows to predict have none; pass the likelihood ratio "

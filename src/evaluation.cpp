@@ -4,14 +4,11 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <set>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
-#include <widthwise/cross_coverage.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/labels.hpp>
 
@@ -44,11 +41,7 @@ constexpr std::size_t kParts = 10;
 constexpr std::array<double, 3> kRangeShares = {0.05, 0.1, 0.2};
 constexpr double kRoomForChance = 1.5;  // factor on the search rows, to leave enough rows to measure
 
-// Enough calibration rows that the quantile is practically known.
-constexpr std::uint64_t kKnownQuantile = 1'000'000'000;
-
 // Groups without a label of their own.
-constexpr const char* kRestName = "(rest)";
 constexpr const char* kUnseenName = "(not calibrated)";
 constexpr const char* kNoLabelName = "(no label)";
 
@@ -79,26 +72,21 @@ std::string groups_text(const CalibrationRanks& calibration) {
 }
 
 std::string calibration_text(std::uint64_t rows, const CalibrationRanks& calibration) {
-  return (calibration.weighted ? "an effective sample size of " : "") + count_of(rows, "calibration row") +
-         groups_text(calibration);
+  return (calibration.approximate_because.empty() ? "" : "an effective sample size of ") +
+         count_of(rows, "calibration row") + groups_text(calibration);
 }
 
-/// The verdict on a cross-calibrated model.
-std::string say_of_folds(const LevelEvaluation& found, const CalibrationRanks& calibration) {
+/// The verdict on intervals whose coverage has a bound instead of a law.
+std::string say_of_bound(const LevelEvaluation& found, const CoverageBound& bound) {
   const Proportion& coverage = found.intervals.coverage;
   const std::string measured =
       "Coverage of " + percent(coverage.share) + " on " + count_of(coverage.trials, "test row");
-  const std::string guaranteed =
-      "Cross-calibration with " + count_of(found.expected.rows, "row") + " in " +
-      count_of(calibration.fold_rows.size(), "fold") + " guarantees at least " +
-      percent(cross_coverage(found.level, calibration.fold_rows)) +
-      " on average over training sets, about 1 - 2 alpha, and usually gives about the level.";
   if (found.verdict == Verdict::kTooLow) {
     return "Not valid here. " + measured + " is below " + percent(found.expected.low) +
-           ", which exchangeable rows reach in " + significant(100 * found.confidence) + "% of cases. " + guaranteed +
+           ", which exchangeable rows reach in " + significant(100 * found.confidence) + "% of cases. " + bound.text +
            " These rows are harder than those of the fit: fit again with rows like these.";
   }
-  return "Valid. " + measured + " agrees with the guarantee. " + guaranteed;
+  return "Valid. " + measured + " agrees with the guarantee. " + bound.text;
 }
 
 /// The rows that the verdict leaves out; empty if there are none.
@@ -113,9 +101,9 @@ std::string left_out_text(const LevelEvaluation& found) {
 std::string say_of_rows(const LevelEvaluation& found, const CalibrationRanks& calibration, const Proportion& coverage) {
   const std::string measured = "Coverage of " + percent(coverage.share) +
                                (found.judged ? " of the rows with a quantile of their own group" : "");
-  const std::string law = calibration.of_level_itself ? "the binomial range of the level for "
-                          : calibration.weighted      ? "the approximate range expected for "
-                                                      : "the range expected for ";
+  const std::string law = calibration.of_level_itself               ? "the binomial range of the level for "
+                          : calibration.approximate_because.empty() ? "the range expected for "
+                                                                    : "the approximate range expected for ";
   const std::string expected =
       law + (calibration.of_level_itself ? "" : calibration_text(found.expected.rows, calibration) + " and ") +
       count_of(coverage.trials, "test row") + " (" + percent_range(found.expected.low, found.expected.high) + ", in " +
@@ -148,9 +136,8 @@ std::string say(const LevelEvaluation& found, const CalibrationRanks& calibratio
            "has no known law to test it by. Measured coverage is " +
            percent(coverage.share) + " on " + count_of(coverage.trials, "test row") + ".";
   }
-  if (found.verdict == Verdict::kInfinite && calibration.weighted) {
-    return "No verdict: intervals are infinite because the weights of these rows are too large compared with those of "
-           "the calibration rows.";
+  if (found.verdict == Verdict::kInfinite && !calibration.infinite_because.empty()) {
+    return "No verdict: intervals are infinite because " + calibration.infinite_because + ".";
   }
   if (found.verdict == Verdict::kInfinite) {
     const bool grouped = !calibration.row_groups.empty();
@@ -158,7 +145,7 @@ std::string say(const LevelEvaluation& found, const CalibrationRanks& calibratio
            count_of(calibration.min_rows, "calibration row") + (grouped ? " per group" : "") + "; the model has " +
            count(found.expected.rows) + groups_text(calibration) + ".";
   }
-  if (!calibration.fold_rows.empty()) return say_of_folds(found, calibration);
+  if (calibration.bound) return say_of_bound(found, *calibration.bound);
   return say_of_rows(found, calibration, found.judged.value_or(coverage)) + left_out_text(found);
 }
 
@@ -441,100 +428,17 @@ constexpr auto kPlaceNames = std::to_array<internal::Named<PlaceKind>>({
     {PlaceKind::kSlab, "slab"},
 });
 
-/// How many rows without weights estimate coverage at this level as well as the weighted rows of a group: the variance
-/// of a weighted mean of coverage, which is larger than that of the effective sample size if rows of large weight have
-/// large scores.
-std::uint64_t comparable_rows(const Calibration& calibration, std::int64_t group, const Level& level) {
-  std::vector<CalibrationRow> rows = calibration.rows(group);
-  std::ranges::sort(rows, {}, &CalibrationRow::score);
-  double total = 0;
-  for (const CalibrationRow& row : rows) total += row.weight;
-  double below = 0;
-  double variance = 0;
-  for (const CalibrationRow& row : rows) {
-    const double inside = below < level.value() * total ? 1 : 0;
-    below += row.weight;
-    const double share = row.weight / total * (inside - level.value());
-    variance += share * share;
-  }
-  const double rows_alike = level.value() * level.complement().value() / variance;
-  return std::min(calibration.effective_rows(group), static_cast<std::uint64_t>(rows_alike));
-}
-
 }  // namespace
 
 std::string_view name_of(Verdict verdict) { return internal::name_in(kVerdictNames, verdict); }
 
 std::string_view name_of(PlaceKind kind) { return internal::name_in(kPlaceNames, kind); }
 
-CalibrationRanks CalibrationRanks::of_level(const Level& level) {
-  CalibrationRanks ranks = of_rows(level, kKnownQuantile);
-  ranks.of_level_itself = true;
-  return ranks;
-}
-
-CalibrationRanks CalibrationRanks::of_rows(const Level& level, std::uint64_t rows, const Guarantee& guarantee) {
-  return {.groups = {{.group = 0, .rows = rows, .rank = guarantee.rank(level, rows)}},
-          .min_rows = guarantee.min_rows(level)};
-}
-
-CalibrationRanks CalibrationRanks::of_folds(const Level& level, std::span<const std::uint64_t> fold_rows) {
-  CalibrationRanks ranks = of_rows(level, std::accumulate(fold_rows.begin(), fold_rows.end(), std::uint64_t{0}));
-  ranks.fold_rows.assign(fold_rows.begin(), fold_rows.end());
-  return ranks;
-}
-
-CalibrationRanks CalibrationRanks::of(const Calibration& calibration, const Level& level,
-                                      std::span<const std::int64_t> row_groups, const Guarantee& guarantee,
-                                      std::uint64_t pool_below, const ClusterRule& clusters) {
-  if (calibration.weighted()) return of_weighted(calibration, level, row_groups, guarantee);
-  if (calibration.clustered() && clusters.form == ClusterForm::kRows) {
-    return internal::ranks_of_cluster_rows(calibration, level, clusters.max_size);
-  }
-  if (calibration.clustered()) {
-    CalibrationRanks ranks = of_rows(level, calibration.clusters(), guarantee);
-    ranks.clustered = true;
-    return ranks;
-  }
-  if (row_groups.empty()) return of_rows(level, calibration.rows_kept(), guarantee);
-  CalibrationRanks ranks{.row_groups = row_groups, .min_rows = guarantee.min_rows(level)};
-  const std::unordered_set<std::int64_t> wanted(row_groups.begin(), row_groups.end());
-  const auto add = [&](std::int64_t group, std::uint64_t rows, std::string label) {
-    if (!wanted.contains(group)) return;
-    ranks.groups.push_back({.group = group,
-                            .rows = rows,
-                            .rank = guarantee.rank(level, rows),
-                            .label = std::move(label),
-                            .pooled = group == kRestGroup});
-  };
-  std::uint64_t rest = 0;
-  for (const std::int64_t group : calibration.groups()) {
-    const std::uint64_t rows = calibration.rows_in(group);
-    if (rows <= pool_below) rest += rows;
-    if (rows >= pool_below) add(group, rows, calibration.label(group));
-  }
-  if (pool_below > 0) add(kRestGroup, rest, kRestName);
-  return ranks;
-}
-
-CalibrationRanks CalibrationRanks::of_weighted(const Calibration& calibration, const Level& level,
-                                               std::span<const std::int64_t> row_groups, const Guarantee& guarantee) {
-  CalibrationRanks ranks{.row_groups = row_groups, .min_rows = guarantee.min_rows(level), .weighted = true};
-  for (const std::int64_t group : calibration.groups()) {
-    // Intervals of rows with small weights are finite even if the effective sample size is below the minimum.
-    const std::uint64_t rows = std::max(comparable_rows(calibration, group, level), ranks.min_rows);
-    ranks.groups.push_back(
-        {.group = group, .rows = rows, .rank = guarantee.rank(level, rows), .label = calibration.label(group)});
-  }
-  return ranks;
-}
-
-CoverageSpread expected_coverage(const Level& level, const CalibrationRanks& calibration, std::size_t n,
-                                 double confidence) {
+CoverageSpread expected_coverage(const CalibrationRanks& calibration, std::size_t n, double confidence) {
   const internal::RowRanks ranks(calibration, n);
   CoverageSpread spread = measured_coverage_spread(ranks.count(), confidence);
   if (spread.mean == 1) return spread;
-  if (calibration.fold_rows.empty()) {
+  if (!calibration.bound) {
     const std::vector<std::size_t> judged = ranks.rows_with_law();
     if (judged.size() == n) return spread;
     const double share = static_cast<double>(judged.size()) / static_cast<double>(n);
@@ -547,7 +451,7 @@ CoverageSpread expected_coverage(const Level& level, const CalibrationRanks& cal
   // Half of the error rate is for the training set, the other half for the test rows (Hoeffding).
   const double failure = (1 - confidence) / 2;
   const double deviation = std::sqrt(-std::log(failure) / (2 * static_cast<double>(n)));
-  spread.low = std::max(0.0, cross_coverage_of_model(level, calibration.fold_rows, failure) - deviation);
+  spread.low = std::max(0.0, calibration.bound->of_model(failure) - deviation);
   spread.high = 1;
   return spread;
 }
@@ -567,12 +471,12 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
                          .slab = {},
                          .weakest = {}};
   internal::check_clusters(rows, calibration, options);
-  if (calibration.clustered && options.by) {
+  if (calibration.sets && options.by) {
     throw Error(ErrorCode::kInvalidArgument,
                 "evaluate: the bins of a column need independent rows, but the calibration has clusters; evaluate "
                 "without by");
   }
-  if (calibration.clustered) {
+  if (calibration.sets) {
     internal::judge_clusters(result, rows, calibration, options.clusters);
     return result;
   }
@@ -581,9 +485,9 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
   const bool all_infinite =
       std::ranges::all_of(ranked,
                           [](const RankedRows& group) { return group.test_rows == 0 || group.rank > group.rows; }) ||
-      (calibration.weighted && result.intervals.infinite == result.intervals.coverage.trials);
-  result.expected = expected_coverage(level, calibration, rows.outcomes.size(), result.confidence);
-  if (calibration.fold_rows.empty() && ranks.rows_with_law().size() < rows.outcomes.size()) {
+      (!calibration.infinite_because.empty() && result.intervals.infinite == result.intervals.coverage.trials);
+  result.expected = expected_coverage(calibration, rows.outcomes.size(), result.confidence);
+  if (!calibration.bound && ranks.rows_with_law().size() < rows.outcomes.size()) {
     judge_without_pooled(result, rows, ranks);
   } else {
     result.verdict = judge(result.intervals, result.expected, all_infinite);

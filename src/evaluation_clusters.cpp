@@ -97,8 +97,8 @@ CoverageSpread expected_range(const Level& level, const CalibrationRanks& calibr
     return measured_coverage_spread(std::span(&ranked, 1), confidence);
   };
   CoverageSpread spread = spread_of(rank.rank);
-  if (calibration.cluster_size > 0) {
-    if (rank.rank <= rank.rows) spread.low = spread_of(calibration.rank_below).low;
+  if (calibration.sets->largest > 0) {
+    if (rank.rank <= rank.rows) spread.low = spread_of(calibration.sets->rank_below).low;
     return spread;
   }
   const bool is_between = level.rank(rank.rows) == rank.rank && rank.rank > 1 &&
@@ -123,11 +123,11 @@ std::string expected_text(const LevelEvaluation& found, const MeasuredClusters& 
 
 std::string judgement(const LevelEvaluation& found, const ClusterCoverage& clusters, const MeasuredClusters& shares,
                       const CalibrationRanks& calibration) {
-  const bool of_rows = calibration.cluster_size > 0;
+  const bool of_rows = calibration.sets->largest > 0;
   if (found.verdict == Verdict::kInfinite && of_rows) {
     return "No verdict: intervals are infinite because the level needs " +
            count_of(calibration.min_rows, "calibration row") + " for clusters of up to " +
-           count_of(calibration.cluster_size, "row") + "; the model has " + count(calibration.clustered_rows) + ".";
+           count_of(calibration.sets->largest, "row") + "; the model has " + count(calibration.sets->rows) + ".";
   }
   if (found.verdict == Verdict::kInfinite) {
     return "No verdict: intervals are infinite because the level needs " +
@@ -161,12 +161,12 @@ std::string say(const LevelEvaluation& found, const ClusterCoverage& clusters, c
 }  // namespace
 
 void check_clusters(const IntervalRows& rows, const CalibrationRanks& calibration, const EvaluationOptions& options) {
-  if (calibration.clustered && options.clusters.size() != rows.outcomes.size()) {
+  if (calibration.sets && options.clusters.size() != rows.outcomes.size()) {
     throw Error(ErrorCode::kInvalidArgument,
                 "evaluate: the model was calibrated by clusters, so the verdict counts clusters; pass the cluster of "
                 "every row");
   }
-  if (!calibration.clustered && !options.clusters.empty()) {
+  if (!calibration.sets && !options.clusters.empty()) {
     throw Error(ErrorCode::kInvalidArgument,
                 "evaluate: the rows have clusters, but the model was calibrated without; calibrate with clusters, or "
                 "evaluate without them");
@@ -176,7 +176,7 @@ void check_clusters(const IntervalRows& rows, const CalibrationRanks& calibratio
 void judge_clusters(LevelEvaluation& result, const IntervalRows& rows, const CalibrationRanks& calibration,
                     std::span<const std::int64_t> clusters) {
   const MeasuredClusters measured = shares_of(rows, clusters);
-  const bool of_rows = calibration.cluster_size > 0;
+  const bool of_rows = calibration.sets->largest > 0;
   const Shares& shares = of_rows ? measured.of_rows : measured.of_clusters;
   const GroupRank& rank = calibration.groups.front();
   const ClusterCoverage coverage{.clusters = measured.clusters,
@@ -185,7 +185,7 @@ void judge_clusters(LevelEvaluation& result, const IntervalRows& rows, const Cal
                                  .form = of_rows ? ClusterForm::kRows : ClusterForm::kClusters,
                                  .differ = measured.differ,
                                  .rows_needed = of_rows ? calibration.min_rows : 0,
-                                 .rows_have = of_rows ? calibration.clustered_rows : 0};
+                                 .rows_have = of_rows ? calibration.sets->rows : 0};
   result.clusters = coverage;
   result.expected =
       expected_range(result.level, calibration, of_rows ? measured.effective : measured.clusters, result.confidence);
@@ -197,22 +197,6 @@ void judge_clusters(LevelEvaluation& result, const IntervalRows& rows, const Cal
     result.verdict = shares.inside > result.expected.high ? Verdict::kTooHigh : Verdict::kValid;
   }
   result.summary = say(result, coverage, measured, calibration);
-}
-
-CalibrationRanks ranks_of_cluster_rows(const Calibration& calibration, const Level& level, std::uint64_t max_size) {
-  const std::uint64_t size = std::max(max_size, calibration.largest_cluster());
-  CalibrationRanks ranks{.min_rows = level.min_rows(size),
-                         .clustered = true,
-                         .cluster_size = size,
-                         .clustered_rows = calibration.rows_seen()};
-  const std::uint64_t effective = calibration.effective_clusters();
-  const auto rows = static_cast<double>(ranks.clustered_rows);
-  const double place = level.value() * (1 + static_cast<double>(size) / rows) * static_cast<double>(effective);
-  const auto above = static_cast<std::uint64_t>(std::ceil(place));
-  const bool is_finite = ranks.clustered_rows >= ranks.min_rows;
-  ranks.rank_below = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(place), 1, effective);
-  ranks.groups.push_back({.rows = effective, .rank = is_finite ? std::min(above, effective) : effective + 1});
-  return ranks;
 }
 
 }  // namespace widthwise::internal

@@ -21,7 +21,7 @@ RowRanks::RowRanks(const CalibrationRanks& calibration, std::size_t n) : n_(n), 
   groups_.push_back({.group = 0, .rows = 0, .rank = 1});
   for (const GroupRank& group : groups_) {
     const bool is_infinite = group.rank > group.rows;
-    has_law_.push_back(is_infinite || (calibration.fold_rows.empty() && !group.pooled));
+    has_law_.push_back(is_infinite || (!calibration.bound && !group.pooled));
   }
   if (row_groups.empty()) return;
   check_size(row_groups.size(), n, "groups", "evaluate");

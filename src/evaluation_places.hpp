@@ -18,7 +18,8 @@ class RowRanks {
 
   [[nodiscard]] std::size_t group_of(std::size_t row) const { return group_of_.empty() ? 0 : group_of_[row]; }
 
-  /// Whether the coverage of the row has a known law: with folds and for finite intervals of pooled groups it has none.
+  /// Whether the coverage of the row has a known law: it has none if there is a bound instead of a
+  /// law, and for finite intervals of pooled groups.
   [[nodiscard]] bool has_law(std::size_t row) const { return has_law_[group_of(row)]; }
 
   /// Numbers of the rows whose coverage has a known law.

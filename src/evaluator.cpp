@@ -20,20 +20,18 @@ using internal::RowSample;
 /// Bounds of a block of rows at all levels take at most twice this many numbers.
 constexpr std::size_t kBlockNumbers = std::size_t{1} << 21;
 
-[[noreturn]] void refuse_clusters(const char* option, const char* what) {
-  throw internal::make_error(ErrorCode::kInvalidArgument,
-                             "{}: {} independent rows, but this model has clusters; evaluate without it", option, what);
-}
-
 /// Throw for what needs independent rows and a model whose rows are not.
 void check_options(const Model& model, const EvaluatorOptions& options) {
-  if (!model.clustered()) return;
-  if (!options.counted_levels.empty()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "the pictures need independent rows, but this model has clusters; use 'evaluate'");
-  }
-  if (options.by_column) refuse_clusters("by", "the confidence intervals of bins need");
-  if (options.classifier != nullptr) refuse_clusters("conditional", "the classifier needs");
+  const std::string dependence = model.scheme().dependence();
+  if (dependence.empty()) return;
+  const auto refuse_if = [&](bool asked, const char* what, const char* remedy) {
+    if (!asked) return;
+    throw internal::make_error(ErrorCode::kInvalidArgument, "{} independent rows, but {}; {}", what,
+                               dependence, remedy);
+  };
+  refuse_if(!options.counted_levels.empty(), "the pictures need", "use 'evaluate'");
+  refuse_if(options.by_column, "by: the confidence intervals of bins need", "evaluate without it");
+  refuse_if(options.classifier != nullptr, "conditional: the classifier needs", "evaluate without it");
 }
 
 }  // namespace
@@ -50,7 +48,7 @@ Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
   bounds_.resize(options_.levels.size());
   covered_.resize(options_.counted_levels.size());
   if (options_.in_order) exchangeability_ = monitor_of(model, *options_.in_order);
-  if (!model.cross_calibrated() && model.calibration_rows() > 0) crps_.emplace();
+  if (model.scheme().refusal(SchemeUse::kQuantiles).empty() && model.calibration_rows() > 0) crps_.emplace();
 }
 
 Evaluator::Evaluator(IntervalOrigin origin, EvaluatorOptions options)
@@ -161,10 +159,7 @@ CalibrationRanks Evaluator::ranks(const Level& level) const {
     return origin_.calibration_rows ? CalibrationRanks::of_rows(level, *origin_.calibration_rows, origin_.guarantee)
                                     : CalibrationRanks::of_level(level);
   }
-  if (model_->cross_calibrated()) return CalibrationRanks::of_folds(level, model_->fold_rows());
-  const ModelParts& parts = model_->parts();
-  return CalibrationRanks::of(parts.calibration, level, groups_, parts.guarantee, parts.pool_groups,
-                              model_->cluster_rule());
+  return model_->law(level, groups_);
 }
 
 IntervalRows Evaluator::rows_at(std::size_t level) const {
@@ -220,13 +215,13 @@ void Evaluator::estimate_erts(EvaluationReport& report, const ProgressCallback& 
 EvaluationReport Evaluator::report(const std::optional<EvaluatedColumn>& by, const ProgressCallback& progress) const {
   if (outcomes_.empty()) throw Error(ErrorCode::kBadData, "no rows");
   EvaluationReport report = begin_report();
-  // A model without calibration rows has no verdict to count clusters for.
-  const bool counted = model_ != nullptr && model_->parts().calibration.clustered();
-  const EvaluationOptions options{
-      .levels = bounds_.size(), .clusters = counted ? std::span(clusters_) : std::span<const std::int64_t>(), .by = by};
   for (std::size_t j = 0; j < bounds_.size(); ++j) {
     const Level& level = options_.levels[j];
-    report.levels.push_back(evaluate(rows_at(j), level, ranks(level), search(), options));
+    const CalibrationRanks law = ranks(level);
+    const EvaluationOptions options{.levels = bounds_.size(),
+                                    .clusters = law.sets ? std::span(clusters_) : std::span<const std::int64_t>(),
+                                    .by = by};
+    report.levels.push_back(evaluate(rows_at(j), level, law, search(), options));
     check_calibration_rows(report.levels.back());
   }
   if (options_.classifier != nullptr) estimate_erts(report, progress);
@@ -239,7 +234,7 @@ std::vector<CoverageSpread> Evaluator::expected() const {
   const double confidence = 1 - (1 - kVerdictConfidence) / static_cast<double>(covered_.size());
   std::vector<CoverageSpread> expected;
   for (const Level& level : options_.counted_levels) {
-    expected.push_back(expected_coverage(level, ranks(level), outcomes_.size(), confidence));
+    expected.push_back(expected_coverage(ranks(level), outcomes_.size(), confidence));
   }
   return expected;
 }

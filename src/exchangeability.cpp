@@ -9,6 +9,7 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
+#include <widthwise/schemes.hpp>
 
 #include "calibration/checks.hpp"
 #include "message.hpp"
@@ -153,16 +154,10 @@ ExchangeabilityMonitor::ExchangeabilityMonitor(const Calibration& calibration, c
     : options_(options) {
   static_assert(std::size(kBetList) == kBets);
   check_options();
-  if (calibration.weighted()) {
-    refuse(ErrorCode::kInvalidArgument, "the calibration has weights; expected one without weights");
-  }
-  if (calibration.clustered()) {
-    refuse(
-        ErrorCode::kInvalidArgument,
-        "the calibration has clusters; expected one without clusters, because rows of a cluster are not independent");
-  }
+  const std::string refusal = CalibrationScheme::of({}, calibration)->refusal(SchemeUse::kTimeOrder);
+  if (!refusal.empty()) refuse(ErrorCode::kInvalidArgument, refusal);
   log_capital_.fill(-kInfinity);
-  if (!calibration.grouped()) ranks_[0];
+  if (calibration.groups().empty()) ranks_[0];
   std::uint64_t number = 0;
   for (const std::int64_t group : calibration.groups()) {
     std::vector<Mark> rows;

@@ -37,8 +37,6 @@ constexpr std::size_t kBlockNumbers = std::size_t{1} << 15U;
 /// How many quantiles of rows with groups are stored at a time.
 constexpr std::size_t kPartNumbers = std::size_t{1} << 16U;
 
-constexpr const char* kNoWeightedStreams = "online calibration does not support weights; track a model without weights";
-
 [[noreturn]] void refuse(ErrorCode code, const std::string& what) { throw Error(code, "Model: " + what); }
 
 void expect_count(std::string_view what, std::size_t found, std::size_t expected) {
@@ -182,28 +180,6 @@ void refuse_fitted(const ModelParts& parts, std::span<const std::int64_t> cluste
                              found == 1 ? "was" : "were");
 }
 
-void check_clusters(const ModelParts& parts) {
-  refuse_fitted(parts, parts.calibration.cluster_numbers());
-  if (parts.cluster.empty()) return;
-  if (!parts.group.empty() || !parts.weight.empty() || parts.shift != nullptr) {
-    refuse(ErrorCode::kInvalidArgument,
-           fmt::format("the model has clusters in '{}' and {}; expected one of them",
-                       internal::printable(parts.cluster), parts.group.empty() ? "weights" : "groups"));
-  }
-  if (!parts.guarantee.is_marginal()) {
-    refuse(ErrorCode::kInvalidArgument,
-           fmt::format("guarantee {} is not available for calibration by clusters; use the guarantee 'marginal'",
-                       parts.guarantee.to_string()));
-  }
-  if (!parts.calibration.clustered() && parts.calibration.rows_seen() > 0) {
-    refuse(
-        ErrorCode::kInvalidArgument,
-        fmt::format("the model calibrates by the clusters in '{}', but the calibration rows have no clusters; pass a "
-                    "cluster for every row",
-                    internal::printable(parts.cluster)));
-  }
-}
-
 void check_numbers(const ModelParts& parts) {
   if (!usable_unit(parts.unit)) {
     refuse(ErrorCode::kInvalidArgument,
@@ -222,44 +198,13 @@ void check_numbers(const ModelParts& parts) {
   if (!std::ranges::is_sorted(parts.fit_residuals)) {
     refuse(ErrorCode::kInvalidArgument, "the quantiles of the fitted residuals are not ascending");
   }
-  if (!parts.group.empty() && !parts.calibration.grouped() && parts.calibration.rows_seen() > 0) {
-    refuse(ErrorCode::kInvalidArgument,
-           fmt::format("the model calibrates each group in '{}' separately, but the calibration rows have no groups; "
-                       "pass a group for every row",
-                       internal::printable(parts.group)));
-  }
-  check_clusters(parts);
+  refuse_fitted(parts, parts.calibration.cluster_numbers());
 }
 
-void check_weights(const ModelParts& parts) {
-  const bool learnt = parts.shift != nullptr;
-  if (learnt && !parts.weight.empty()) {
-    refuse(ErrorCode::kInvalidArgument, "found both learnt weights and the name of a column of weights");
-  }
-  if (learnt) {
-    expect_count("inputs of the learnt weights, one per feature", parts.shift->inputs(), parts.features.size());
-    expect_count("output of the learnt weights", parts.shift->outputs(), 1);
-  }
-  if (!learnt && parts.weight.empty()) {
-    if (!parts.calibration.weighted()) return;
-    refuse(ErrorCode::kInvalidArgument,
-           "the calibration has weights, but the model has none; fit with weights, or calibrate without");
-  }
-  if (!parts.guarantee.is_marginal()) {
-    refuse(ErrorCode::kInvalidArgument,
-           fmt::format("guarantee {} is not available for weighted calibration; use the guarantee 'marginal', or "
-                       "calibrate without weights",
-                       parts.guarantee.to_string()));
-  }
-  if (parts.calibration.clustered()) {
-    refuse(ErrorCode::kInvalidArgument,
-           "the calibration has clusters, which take no weights; calibrate without clusters, or fit without weights");
-  }
-  if (parts.pool_groups > 0) {
-    refuse(ErrorCode::kInvalidArgument,
-           "weighted calibration cannot pool groups; calibrate without weights, or do not pool groups");
-  }
-  if (parts.online) refuse(ErrorCode::kInvalidArgument, kNoWeightedStreams);
+void check_shift(const ModelParts& parts) {
+  if (parts.shift == nullptr) return;
+  expect_count("inputs of the learnt weights, one per feature", parts.shift->inputs(), parts.features.size());
+  expect_count("output of the learnt weights", parts.shift->outputs(), 1);
 }
 
 ModelParts checked(ModelParts parts) {
@@ -268,8 +213,33 @@ ModelParts checked(ModelParts parts) {
   if (parts.folds.empty()) check_functions(parts);
   check_categories(parts);
   check_numbers(parts);
-  check_weights(parts);
+  check_shift(parts);
   return parts;
+}
+
+void refuse_use(const CalibrationScheme& scheme, SchemeUse use) {
+  if (const std::string refusal = scheme.refusal(use); !refusal.empty()) {
+    refuse(ErrorCode::kInvalidArgument, refusal);
+  }
+}
+
+/// The scheme of checked parts.
+std::shared_ptr<const CalibrationScheme> scheme_of(const ModelParts& parts) {
+  SchemeOptions options{.guarantee = parts.guarantee,
+                        .group = parts.group,
+                        .cluster = parts.cluster,
+                        .weight = parts.weight,
+                        .learns_weights = parts.shift != nullptr,
+                        .pool_groups = parts.pool_groups,
+                        .cluster_coverage = parts.cluster_coverage,
+                        .max_cluster_size = parts.max_cluster_size,
+                        .fit_cluster_size = parts.fit_cluster_size};
+  if (const auto time = parts.notes.find("time"); time != parts.notes.end()) options.time = time->second;
+  for (const auto& fold : parts.folds) options.rows_by_fold.push_back(fold->parts().calibration.rows_kept());
+  auto scheme = CalibrationScheme::of(std::move(options), parts.calibration);
+  scheme->check(parts.calibration);
+  if (parts.online) refuse_use(*scheme, SchemeUse::kStream);
+  return scheme;
 }
 
 /// f(x) in units; NaN, which gives an infinite interval, if it is not finite.
@@ -330,10 +300,8 @@ std::string fold_prediction(const std::string& prediction, std::size_t fold) {
 
 Model::Model(ModelParts parts)
     : parts_(checked(std::move(parts))),
-      cluster_bound_(
-          std::max({parts_.max_cluster_size, parts_.fit_cluster_size, parts_.calibration.largest_cluster()})),
-      calibration_rows_seen_(parts_.calibration.rows_seen()),
-      predictor_(parts_.rule, parts_.calibration, parts_.guarantee, parts_.pool_groups, cluster_rule()),
+      scheme_(scheme_of(parts_)),
+      predictor_(parts_.rule, parts_.calibration, parts_.guarantee, parts_.pool_groups, scheme_->cluster_rule()),
       folds_(parts_.folds.empty() ? nullptr : std::make_shared<const internal::FoldModels>(parts_)) {}
 
 Model Model::of_folds(std::vector<Model> folds, const std::string& prediction, RowSketch fit_rows) {
@@ -364,25 +332,6 @@ Model Model::of_folds(std::vector<Model> folds, const std::string& prediction, R
 
 bool Model::needs_predictions() const { return !has_base(parts_); }
 
-std::span<const std::uint64_t> Model::fold_rows() const {
-  return folds_ == nullptr ? std::span<const std::uint64_t>() : folds_->rows();
-}
-
-std::uint64_t Model::calibration_rows() const {
-  return folds_ == nullptr ? parts_.calibration.units(parts_.cluster_coverage) : folds_->all_rows();
-}
-
-ClusterRule Model::cluster_rule() const { return {.form = parts_.cluster_coverage, .max_size = cluster_bound()}; }
-
-LevelNeeds Model::needs(const Level& level) const {
-  const bool clusters = parts_.calibration.clustered();
-  if (clusters && parts_.cluster_coverage == ClusterForm::kRows) {
-    const std::uint64_t size = cluster_bound();
-    return {.needed = level.min_rows(size), .have = calibration_rows_seen_, .cluster_size = size};
-  }
-  return {.needed = parts_.guarantee.min_rows(level), .have = calibration_rows(), .clusters = clusters};
-}
-
 void Model::check_new_clusters(std::span<const std::int64_t> clusters) const { refuse_fitted(parts_, clusters); }
 
 std::uint64_t Model::fitted_clusters(std::span<const std::int64_t> clusters) const {
@@ -390,7 +339,7 @@ std::uint64_t Model::fitted_clusters(std::span<const std::int64_t> clusters) con
 }
 
 bool Model::predicts_quantiles() const {
-  return predicted_numbers(cross_calibrated() ? parts_.folds.front()->parts() : parts_) == 2;
+  return predicted_numbers(folds_ == nullptr ? parts_ : parts_.folds.front()->parts()) == 2;
 }
 
 std::size_t Model::prediction_count() const {
@@ -409,12 +358,6 @@ std::vector<std::string> Model::prediction_columns() const {
   return columns;
 }
 
-void Model::refuse_folds(std::string_view what) const {
-  if (folds_ == nullptr) return;
-  refuse(ErrorCode::kInvalidArgument,
-         fmt::format("a cross-calibrated model has no {}; fit with split calibration (calibration 'split')", what));
-}
-
 const Labels& Model::categories_of(std::size_t feature) const {
   static const Labels kNone;
   return parts_.categories.empty() ? kNone : parts_.categories[feature];
@@ -426,7 +369,7 @@ bool Model::trained_by_folds() const {
 }
 
 std::string Model::uncalibrated() const {
-  if (parts_.calibration.rows_seen() > 0 || cross_calibrated()) return {};
+  if (scheme_->rows(parts_.calibration) > 0) return {};
   return needs_predictions() && trained_by_folds()
              ? "the model is not calibrated, so its intervals are infinite: cross-validated predictions only train the "
                "localizer. Calibrate it with rows that no model was fitted on, predicted by the deployed model"
@@ -442,7 +385,7 @@ void Model::check_outcomes(std::span<const double> outcomes, RowNumbers numbers)
 }
 
 Model Model::with_calibration(Calibration calibration, RowSketch rows) const {
-  refuse_folds("calibration that rows are added to");
+  scheme_->require_one_model("calibration that rows are added to");
   ModelParts parts = parts_;
   parts.calibration = std::move(calibration);
   parts.calibration_sketch = std::move(rows);
@@ -450,12 +393,6 @@ Model Model::with_calibration(Calibration calibration, RowSketch rows) const {
 }
 
 Model Model::with_guarantee(const Guarantee& guarantee) const {
-  if (const auto time = parts_.notes.find("time"); time != parts_.notes.end() && !guarantee.is_marginal()) {
-    refuse(ErrorCode::kInvalidArgument,
-           fmt::format("guarantee {} is not available for a model that was fitted with the time in '{}': a "
-                       "training-conditional guarantee needs independent rows; use the guarantee 'marginal'",
-                       guarantee.to_string(), internal::printable(time->second)));
-  }
   ModelParts parts = parts_;
   parts.guarantee = guarantee;
   return Model(std::move(parts));
@@ -483,8 +420,9 @@ void Model::check(const ModelRows& rows) const {
     check_cluster_sizes(rows.cluster_sizes);
   }
   if (rows.weights.empty()) return;
-  expect_count(needs_weights() ? "weights, one per row" : "weights, because the model has no column of weights",
-               rows.weights.size(), needs_weights() ? n : 0);
+  const bool reads = scheme_->reads(Role::kWeight, Step::kPredict);
+  expect_count(reads ? "weights, one per row" : "weights, because the model has no column of weights",
+               rows.weights.size(), reads ? n : 0);
   const auto bad = std::ranges::find_if_not(rows.weights, [](double weight) { return weight > 0; });
   if (bad != rows.weights.end()) {
     throw internal::make_error(ErrorCode::kBadData, "Model: the weight of row {} is {}; expected a positive number",
@@ -493,10 +431,8 @@ void Model::check(const ModelRows& rows) const {
 }
 
 void Model::check_cluster_sizes(std::span<const double> sizes) const {
-  if (!counts_cluster_rows()) {
-    refuse(ErrorCode::kInvalidArgument,
-           fmt::format("found sizes of clusters, but {}; leave them out",
-                       clustered() ? "each cluster counts once in this model" : "the model has no clusters"));
+  if (const std::string refusal = scheme_->no_cluster_sizes(); !refusal.empty()) {
+    refuse(ErrorCode::kInvalidArgument, fmt::format("found sizes of clusters, but {}; leave them out", refusal));
   }
   const auto bad = std::ranges::find_if_not(sizes, [](double size) { return size >= 1; });
   if (bad == sizes.end()) return;
@@ -505,11 +441,10 @@ void Model::check_cluster_sizes(std::span<const double> sizes) const {
                              bad - sizes.begin() + 1, *bad);
 }
 
-void Model::require_weights(const ModelRows& rows) const {
-  if (!needs_weights() || !rows.weights.empty() || rows.x.rows() == 0) return;
-  refuse(ErrorCode::kInvalidArgument,
-         fmt::format("the model has weights; pass the likelihood ratio of every row, the column '{}'",
-                     internal::printable(parts_.weight)));
+void Model::check_roles(const ModelRows& rows, Step step) const {
+  if (rows.x.rows() == 0) return;
+  scheme_->check_roles(
+      {.groups = !rows.groups.empty(), .clusters = !rows.clusters.empty(), .weights = !rows.weights.empty()}, step);
 }
 
 /// The weights of some rows, or none for models without weights; `learnt` is memory for them.
@@ -525,7 +460,7 @@ std::span<const double> Model::weights_of(const ModelRows& rows, std::size_t fir
 
 template <class Use>
 void Model::for_each_block(const ModelRows& rows, const Use& use) const {
-  refuse_folds("score of a row");
+  scheme_->require_one_model("score of a row");
   check(rows);
   const std::size_t n = rows.x.rows();
   const std::size_t features = parts_.features.size();
@@ -575,7 +510,7 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
 void Model::predictions(const ModelRows& rows, std::span<double> out) const {
   check(rows);
   expect_count("output predictions, one per row", out.size(), rows.x.rows());
-  if (cross_calibrated()) {
+  if (folds_ != nullptr) {
     folds_->predictions(rows, out);
   } else if (predicts_quantiles()) {
     std::vector<double> own(needs_predictions() ? 0 : 2 * out.size());
@@ -626,14 +561,14 @@ void Model::bounds_by_block(const ModelRows& rows, std::span<double> predictions
 void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
                       MutableMatrixView lower, MutableMatrixView upper) const {
   check_bounds(rows, levels.size(), predictions, lower, upper);
-  if (cross_calibrated()) {
+  if (folds_ != nullptr) {
     check(rows);
-    if (!rows.groups.empty()) refuse_folds("groups");
+    if (!rows.groups.empty()) scheme_->require_one_model("groups");
     folds_->intervals(rows, levels, predictions, lower, upper);
     return;
   }
-  require_weights(rows);
-  if (!rows.groups.empty() && !weighted()) {
+  check_roles(rows, Step::kPredict);
+  if (!rows.groups.empty() && !scheme_->weighs_new_rows()) {
     grouped_intervals(rows, levels, predictions, lower, upper);
     return;
   }
@@ -671,16 +606,7 @@ void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<dou
 
 std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
                            MutableMatrixView lower, MutableMatrixView upper) const {
-  refuse_folds("stream");
-  if (grouped()) {
-    refuse(ErrorCode::kInvalidArgument,
-           "a stream has one quantile for all rows, but this model has groups; track a model without groups");
-  }
-  if (weighted()) refuse(ErrorCode::kInvalidArgument, kNoWeightedStreams);
-  if (clustered()) {
-    refuse(ErrorCode::kInvalidArgument,
-           "a stream is tracked row by row, but this model counts clusters; track a model without clusters");
-  }
+  refuse_use(*scheme_, SchemeUse::kStream);
   std::vector<double> quantiles(online.levels().size());
   online.quantiles(quantiles);
   intervals_at(rows, {quantiles.data(), rows.x.rows(), quantiles.size(), 0}, predictions, lower, upper);
@@ -712,7 +638,7 @@ void Model::row_hashes(const ModelRows& rows, std::span<std::uint64_t> out) cons
 
 void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
                     std::span<const double> outcomes) const {
-  refuse_folds("stream");
+  scheme_->require_one_model("stream");
   const std::size_t n = rows.x.rows();
   const std::size_t k = online.levels().size();
   const std::size_t columns = parts_.rule.parameter_count();
@@ -771,9 +697,9 @@ PredictedInterval Model::predict(std::span<const double> x, const Level& level,
     refuse(ErrorCode::kInvalidArgument, prediction->upper ? "the model reads one prediction; pass one number"
                                                           : "the model reads a lower and an upper quantile; pass both");
   }
-  if (weight.has_value() != needs_weights()) {
-    refuse(ErrorCode::kInvalidArgument, needs_weights() ? "the model has weights; pass the likelihood ratio of the row"
-                                                        : "the model has no column of weights; do not pass a weight");
+  if (const bool reads = scheme_->reads(Role::kWeight, Step::kPredict); weight.has_value() != reads) {
+    refuse(ErrorCode::kInvalidArgument, reads ? "the model has weights; pass the likelihood ratio of the row"
+                                              : "the model has no column of weights; do not pass a weight");
   }
   if (cluster_size) {
     check_cluster_sizes({&*cluster_size, 1});
@@ -782,10 +708,10 @@ PredictedInterval Model::predict(std::span<const double> x, const Level& level,
   const std::size_t predicted = predicted_numbers(parts_);
   std::array<double, 2> numbers{kNaN, kNaN};
   if (prediction) numbers = {prediction->lower, prediction->upper.value_or(kNaN)};
-  if (cross_calibrated()) {
+  if (folds_ != nullptr) {
     ModelRows row{.x = {x.data(), 1, features}};
     if (prediction) row.predictions = {numbers.data(), 1};
-    if (group) refuse_folds("groups");
+    if (group) scheme_->require_one_model("groups");
     PredictedInterval found;
     intervals(row, {&level, 1}, {&found.prediction, 1}, {&found.lower, 1, 1}, {&found.upper, 1, 1});
     return found;
@@ -829,24 +755,24 @@ void Model::for_each_outcome_block(const ModelRows& rows, std::span<const double
 }
 
 void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
-  if (cross_calibrated()) {
+  if (folds_ != nullptr) {
     check(rows);
-    if (!rows.groups.empty()) refuse_folds("groups");
+    if (!rows.groups.empty()) scheme_->require_one_model("groups");
     expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
     expect_count("output p-values, one per row", out.size(), rows.x.rows());
     folds_->p_values(rows, outcomes, out);
     return;
   }
-  require_weights(rows);
+  check_roles(rows, Step::kPredict);
   for_each_outcome_block(rows, outcomes, out, "output p-values, one per row",
                          [&](const auto& block, auto y, auto found) { predictor_.p_values(block, y, found); });
 }
 
 void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
-  refuse_folds("quantiles of the outcome, but an end of its interval is a one-sided bound of the same level");
+  refuse_use(*scheme_, SchemeUse::kQuantiles);
   expect_count("rows of quantiles", out.rows(), rows.x.rows());
   expect_count("columns of quantiles, one per probability", out.columns(), probabilities.size());
-  require_weights(rows);
+  check_roles(rows, Step::kPredict);
   for_each_block(rows, [&](const Block& block) {
     const MutableMatrixView part = out.slice(block.first, block.predictions.size());
     predictor_.quantiles(block.rows, probabilities, part);
@@ -861,7 +787,7 @@ void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilitie
 
 void Model::weights(const ModelRows& rows, std::span<double> out) const {
   check(rows);
-  require_weights(rows);
+  check_roles(rows, Step::kPredict);
   expect_count("output weights, one per row", out.size(), rows.x.rows());
   std::vector<double> learnt;
   const std::span<const double> found = weights_of(rows, 0, out.size(), learnt);
@@ -878,7 +804,7 @@ void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
 }
 
 void Model::parameters(const ModelRows& rows, std::span<double> predictions, MutableMatrixView out) const {
-  refuse_folds("parameters of a row");
+  scheme_->require_one_model("parameters of a row");
   expect_count("output predictions, one per row", predictions.size(), rows.x.rows());
   expect_count("rows of parameters", out.rows(), rows.x.rows());
   expect_count("columns of parameters", out.columns(), parts_.rule.parameter_count());
@@ -898,26 +824,13 @@ void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std:
 
 void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, RowNumbers numbers,
                        std::span<double> scores, std::span<bool> above) const {
-  refuse_folds("calibration that rows are added to");
+  scheme_->require_one_model("calibration that rows are added to");
   const std::size_t n = rows.x.rows();
   expect_count("outcomes, one per row", outcomes.size(), n);
   expect_count("output scores, one per row", scores.size(), n);
   expect_count("output sides, one per row", above.size(), n);
   numbers.check(n, "calibrate");
-  if (!parts_.group.empty() && rows.groups.empty() && n > 0) {
-    refuse(ErrorCode::kInvalidArgument,
-           fmt::format("the model calibrates each group in '{}' separately; pass a group for every row",
-                       internal::printable(parts_.group)));
-  }
-  require_weights(rows);
-  if (!rows.clusters.empty() && (weighted() || !rows.groups.empty())) {
-    refuse(ErrorCode::kInvalidArgument, "rows with clusters take neither groups nor weights; leave one of them out");
-  }
-  if (!parts_.cluster.empty() && rows.clusters.empty() && n > 0) {
-    refuse(ErrorCode::kInvalidArgument,
-           fmt::format("the model calibrates by the clusters in '{}'; pass a cluster for every row",
-                       internal::printable(parts_.cluster)));
-  }
+  check_roles(rows, Step::kCalibrate);
   check_new_clusters(rows.clusters);
   check_outcomes(outcomes);
   std::array<double, internal::kBlock> y;
@@ -945,8 +858,8 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
   std::vector<double> scores(n);
   const auto above = std::make_unique<bool[]>(n);
   score_rows(rows, outcomes, numbers, scores, {above.get(), n});
-  std::vector<double> likelihood_ratios(weighted() ? n : 0);
-  if (weighted()) weights(rows, likelihood_ratios);
+  std::vector<double> likelihood_ratios(scheme_->weighs_new_rows() ? n : 0);
+  if (!likelihood_ratios.empty()) weights(rows, likelihood_ratios);
   Calibration added(calibration.options());
   if (rows.clusters.empty()) {
     added.add(numbers, scores, {above.get(), n}, likelihood_ratios, rows.groups);

@@ -135,7 +135,7 @@ void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (!parts.guarantee.is_marginal()) writer.put_text("guarantee", parts.guarantee.to_string());
   if (!parts.group.empty()) writer.put_text("group", parts.group);
   if (!parts.cluster.empty()) writer.put_text("cluster", parts.cluster);
-  if (!parts.cluster.empty() || parts.calibration.clustered()) {
+  if (!parts.cluster.empty() || parts.calibration.clusters() > 0) {
     writer.put_text("cluster_coverage", std::string(name_of(parts.cluster_coverage)));
   }
   if (parts.max_cluster_size > 0) writer.put_text("max_cluster_size", std::to_string(parts.max_cluster_size));
@@ -168,7 +168,7 @@ double step_of(std::string_view text) {
 
 /// Read how clusters are counted, and which clusters fitted the model.
 void take_clusters(SafetensorsReader& reader, ModelParts& parts) {
-  if (!parts.cluster.empty() || parts.calibration.clustered()) {
+  if (!parts.cluster.empty() || parts.calibration.clusters() > 0) {
     const std::string name = reader.take_text("cluster_coverage");
     const std::optional<ClusterForm> form = cluster_form_of(name);
     if (!form) refuse(fmt::format("cluster_coverage: expected rows or clusters, found '{}'", name));

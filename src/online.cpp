@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/schemes.hpp>
 
 #include "calibration/checks.hpp"
 #include "message.hpp"
@@ -134,17 +135,8 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
     states_[j].step = options.step.value_or(default_step(method_, levels_[j]));
   }
   check_options();
-  if (calibration.grouped()) {
-    refuse(ErrorCode::kInvalidArgument,
-           "the calibration has groups; expected one without groups, because a stream has one quantile per level");
-  }
-  if (calibration.clustered()) {
-    refuse(ErrorCode::kInvalidArgument,
-           "the calibration has clusters; expected one without clusters, because a stream is tracked row by row");
-  }
-  if (calibration.weighted()) {
-    refuse(ErrorCode::kInvalidArgument, "the calibration has weights; expected one without weights");
-  }
+  const std::string refusal = CalibrationScheme::of({}, calibration)->refusal(SchemeUse::kStream);
+  if (!refusal.empty()) refuse(ErrorCode::kInvalidArgument, refusal);
   if (options.false_alarm_rate != 0) {
     exchangeability_.emplace(calibration, ExchangeabilityOptions{.false_alarm_rate = options.false_alarm_rate});
   }
@@ -680,7 +672,7 @@ struct OnlineCalibration::Reader {
     const std::vector<std::byte> bytes = read_words();
     if (bytes.empty()) return;
     online.exchangeability_ = ExchangeabilityMonitor::deserialise(bytes);
-    check(online.exchangeability_->rows() == online.rows_ && !online.exchangeability_->grouped(),
+    check(online.exchangeability_->rows() == online.rows_ && !online.exchangeability_->ranks_by_group(),
           "the test of exchangeability does not match the stream");
   }
 

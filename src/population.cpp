@@ -36,7 +36,7 @@ Model without_weights(const Model& model) {
 }
 
 Model model_for_rows_of(const Model& model, std::optional<Population> population, bool replace) {
-  if (!model.weighted()) {
+  if (!model.scheme().weighs_new_rows()) {
     if (population != Population::kSource) return model;
     throw Error(ErrorCode::kInvalidArgument,
                 "population is 'source', but the model has no weights: its calibration rows must come from the "

@@ -59,9 +59,8 @@ struct Tracker::Batches {
 
 Tracker::Tracker(const Model& model, OnlineCalibration& online, const TrackOptions& options)
     : model_(model), online_(online), options_(options), batches_(std::make_unique<Batches>()), before_(online) {
-  if (model.weighted()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "Tracker: online calibration does not support weights; track a model without weights");
+  if (const std::string refusal = model.scheme().refusal(SchemeUse::kStream); !refusal.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, "Tracker: " + refusal);
   }
   if (options.batch_size >= 1) return;
   throw Error(ErrorCode::kInvalidArgument, "Tracker: expected a batch_size of at least 1, found 0");
@@ -159,10 +158,8 @@ void Tracker::observe_until(std::uint64_t left) {
 }
 
 ExchangeabilityMonitor monitor_of(const Model& model, const ExchangeabilityOptions& options) {
-  if (model.cross_calibrated()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "the scores of a cross-calibrated model come from several models, so they are not exchangeable with "
-                "those of new rows; fit with split calibration (calibration 'split')");
+  if (const std::string refusal = model.scheme().refusal(SchemeUse::kTimeOrder); !refusal.empty()) {
+    throw Error(ErrorCode::kInvalidArgument, refusal);
   }
   const Calibration& calibration = model.parts().calibration;
   if (calibration.rows_kept() == 0) {

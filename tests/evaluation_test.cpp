@@ -257,7 +257,7 @@ TEST(Verdict, LeavesOutTheRowsOfPooledGroups) {
   EXPECT_NE(found.summary.find("50 calibration rows in 1 group and 100 test rows"), std::string::npos) << found.summary;
   EXPECT_NE(found.summary.find("leaves out 900 rows of pooled groups"), std::string::npos) << found.summary;
   // The range of all rows counts those of the rest as missed, and as covered.
-  const CoverageSpread all = expected_coverage(0.9, ranks, 1000, 0.99);
+  const CoverageSpread all = expected_coverage(ranks, 1000, 0.99);
   EXPECT_DOUBLE_EQ(all.low, 0.1 * found.expected.low);
   EXPECT_DOUBLE_EQ(all.high, 0.1 * found.expected.high + 0.9);
   // A law that does not hold would call these rows too low.

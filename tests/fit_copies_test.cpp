@@ -156,9 +156,9 @@ TEST(FitCopies, CrossCalibrationCountsDistinctRows) {
   EXPECT_EQ(found.report.calibration_rows, 40U);
   EXPECT_EQ(found.report.fit_rows, 80U);
   options.folds = kFoldPerRow;
-  EXPECT_EQ(fit_with(rows.table(), options).model.fold_rows().size(), 40U);
+  EXPECT_EQ(fit_with(rows.table(), options).model.scheme().rows_by_fold().size(), 40U);
   options.duplicates = Duplicates::kKeep;
-  EXPECT_EQ(fit_with(rows.table(), options).model.fold_rows().size(), 80U);
+  EXPECT_EQ(fit_with(rows.table(), options).model.scheme().rows_by_fold().size(), 80U);
 }
 
 TEST(FitCopies, DifferInOtherColumnsAndAreIgnoredWithinBlocks) {

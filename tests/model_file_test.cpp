@@ -473,8 +473,8 @@ std::string golden_lines(const std::string& feature, const Model& model) {
   for (const char* label : {"Süd", "7", "Nord", "West", "Süd", "7"}) groups.push_back(group_number(label));
   ModelRows rows{.x = {x.data(), n, 3}};
   if (model.needs_predictions()) rows.predictions = model.predicts_quantiles() ? quantiles : predictions;
-  if (model.parts().calibration.grouped()) rows.groups = groups;
-  if (model.needs_weights()) rows.weights = weights;
+  if (model.scheme().reads(Role::kGroup, Step::kPredict)) rows.groups = groups;
+  if (model.scheme().reads(Role::kWeight, Step::kPredict)) rows.weights = weights;
   const examples::Answers found = examples::answers(model, rows, {0.8, 0.9});
   std::string lines;
   const auto add = [&](const std::string& row, std::initializer_list<double> numbers) {
@@ -570,10 +570,10 @@ TEST(ModelFile, ClustersThatCountOnceAreKept) {
 
 TEST(ModelFile, ClustersWhoseRowsCountAreKept) {
   const Model model = load(golden_file("cluster-rows"));
-  EXPECT_TRUE(model.counts_cluster_rows());
+  EXPECT_TRUE(model.scheme().reads(Role::kClusterSize, Step::kPredict));
   EXPECT_EQ(model.parts().max_cluster_size, 6U);
   EXPECT_EQ(model.parts().fit_cluster_size, 3U);
-  EXPECT_EQ(model.cluster_bound(), 6U);
+  EXPECT_EQ(model.scheme().cluster_rule().max_size, 6U);
   EXPECT_EQ(model.needs(0.9).needed, 54U);
   EXPECT_EQ(model.needs(0.9).have, 60U);
   const std::vector<double> x = {0, 0, 0};
@@ -685,9 +685,9 @@ TEST(ModelFile, SketchesAreKept) {
 
 TEST(ModelFile, WeightsAndColumnsOfQuantilesAreKept) {
   const Model learnt = load(golden_file("weights"));
-  EXPECT_TRUE(learnt.weighted());
-  EXPECT_FALSE(learnt.needs_weights());
-  EXPECT_TRUE(learnt.parts().calibration.weighted());
+  EXPECT_TRUE(learnt.scheme().weighs_new_rows());
+  EXPECT_FALSE(learnt.scheme().reads(Role::kWeight, Step::kPredict));
+  EXPECT_TRUE(learnt.parts().calibration.has_weights());
   const Model given = load(golden_file("weight-column"));
   EXPECT_EQ(given.parts().weight, "gewicht");
   EXPECT_NE(score_fingerprint(given), score_fingerprint(golden_model()));

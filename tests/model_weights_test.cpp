@@ -106,7 +106,7 @@ TEST(ModelWeights, LearntWeightsAreThoseOfAColumnWithTheSameNumbers) {
   learnt.weights(test.for_model(learnt), test_weights);
   const Model given = calibrated_with(model_with_column(), table, weights);
 
-  EXPECT_TRUE(learnt.parts().calibration.weighted());
+  EXPECT_TRUE(learnt.parts().calibration.has_weights());
   EXPECT_EQ(answers(given, weighted_rows(given, test, test_weights), kLevels),
             answers(learnt, test.for_model(learnt), kLevels));
 }

@@ -49,8 +49,8 @@ TEST(Population, AModelWithWeightsNeedsThePopulationOfItsRows) {
   for (const Model& model : {with_learnt_weights(), with_given_weights()}) {
     expect_refusal(model, std::nullopt, false, "must be stated");
     expect_refusal(model, std::nullopt, true, "must be stated");
-    EXPECT_TRUE(model_for_rows_of(model, Population::kSource, false).weighted());
-    EXPECT_TRUE(model_for_rows_of(model, Population::kSource, true).weighted());
+    EXPECT_TRUE(model_for_rows_of(model, Population::kSource, false).scheme().weighs_new_rows());
+    EXPECT_TRUE(model_for_rows_of(model, Population::kSource, true).scheme().weighs_new_rows());
   }
 }
 
@@ -59,7 +59,7 @@ TEST(Population, RowsToPredictReplaceWeightedRowsButAreNotAddedToThem) {
   const Model model = examples::calibrated(with_learnt_weights(), table);
   expect_refusal(model, Population::kTarget, false, "shifted twice");
   const Model unweighted = model_for_rows_of(model, Population::kTarget, true);
-  EXPECT_FALSE(unweighted.weighted());
+  EXPECT_FALSE(unweighted.scheme().weighs_new_rows());
   EXPECT_EQ(unweighted.calibration_rows(), 0U);
   // The same rows calibrate it as they calibrate a model that never had weights.
   const Model expected = examples::calibrated(Model(unweighted_parts()), table);
@@ -67,13 +67,13 @@ TEST(Population, RowsToPredictReplaceWeightedRowsButAreNotAddedToThem) {
   const std::vector<double> x = {0.1, 0.2, 0.3};
   EXPECT_EQ(found.interval(x, 0.9, 0.0).upper, expected.interval(x, 0.9, 0.0).upper);
   // Without calibration rows there is nothing to add to.
-  EXPECT_FALSE(model_for_rows_of(with_given_weights(), Population::kTarget, false).weighted());
+  EXPECT_FALSE(model_for_rows_of(with_given_weights(), Population::kTarget, false).scheme().weighs_new_rows());
 }
 
 TEST(Population, RowsOfAModelWithoutWeightsComeFromThePopulationToPredict) {
   const Model model(unweighted_parts());
   EXPECT_EQ(model_for_rows_of(model, std::nullopt, false).calibration_rows(), 0U);
-  EXPECT_FALSE(model_for_rows_of(model, Population::kTarget, false).weighted());
+  EXPECT_FALSE(model_for_rows_of(model, Population::kTarget, false).scheme().weighs_new_rows());
   expect_refusal(model, Population::kSource, false, "no weights");
 }
 

@@ -66,6 +66,13 @@ struct ClusterRule {
   std::uint64_t max_size = 0;
 };
 
+/// What the keys of calibration rows are.
+enum class RowKeys {
+  kNone,      ///< rows have no keys
+  kGroups,    ///< each row has a group
+  kClusters,  ///< each row has a cluster
+};
+
 /// One calibration row.
 struct CalibrationRow {
   double score = 0;    ///< B; +infinity is allowed, NaN is not
@@ -177,20 +184,19 @@ class Calibration {
   /// The groups, ascending; {0} for rows without groups.
   [[nodiscard]] std::vector<std::int64_t> groups() const;
 
-  /// Whether the rows have groups, even if all of them are in group 0.
-  [[nodiscard]] bool grouped() const { return parts_ == Parts::kGroups; }
-
-  /// Whether the rows have clusters.
-  [[nodiscard]] bool clustered() const { return parts_ == Parts::kClusters; }
+  /// What the rows were added with, for calibration schemes (schemes.hpp): groups even if all rows are in group 0.
+  [[nodiscard]] RowKeys keys() const { return keys_; }
 
   /// Number of clusters; 0 for rows without clusters.
-  [[nodiscard]] std::uint64_t clusters() const { return clustered() ? samples_.size() : 0; }
+  [[nodiscard]] std::uint64_t clusters() const { return keys_ == RowKeys::kClusters ? samples_.size() : 0; }
 
   /// The numbers of the clusters, ascending; empty for rows without clusters.
   [[nodiscard]] std::vector<std::int64_t> cluster_numbers() const;
 
   /// Whether there are rows of this cluster.
-  [[nodiscard]] bool has_cluster(std::int64_t cluster) const { return clustered() && samples_.contains(cluster); }
+  [[nodiscard]] bool has_cluster(std::int64_t cluster) const {
+    return keys_ == RowKeys::kClusters && samples_.contains(cluster);
+  }
 
   /// Number of rows of the largest cluster, including those not kept; 0 for rows without clusters.
   [[nodiscard]] std::uint64_t largest_cluster() const;
@@ -211,11 +217,14 @@ class Calibration {
   /// Whether a group has a label that is not an integer, so that numbers are not labels.
   [[nodiscard]] bool labelled() const;
 
+  /// Number of rows added to one group, including those not kept.
+  [[nodiscard]] std::uint64_t rows_seen(std::int64_t group) const;
+
   /// Number of rows kept in one group.
   [[nodiscard]] std::uint64_t rows_in(std::int64_t group) const;
 
   /// Whether any added row has a weight other than 1, including rows not kept.
-  [[nodiscard]] bool weighted() const;
+  [[nodiscard]] bool has_weights() const;
 
   /// Effective sample size (sum w)^2 / sum w^2 of the kept rows: the number of unweighted rows with the same variance
   /// (Kish 1965). The number of kept rows if all weights are equal. Rounded down.
@@ -223,10 +232,6 @@ class Calibration {
 
   /// The same for one group.
   [[nodiscard]] std::uint64_t effective_rows(std::int64_t group) const;
-
-  /// What the width of intervals depends on: the number of clusters if they count once, their effective number if rows
-  /// do, and the effective sample size of rows without clusters.
-  [[nodiscard]] std::uint64_t units(ClusterForm form) const;
 
   /// The kept rows of one group, by ascending priority; empty for an unknown group.
   [[nodiscard]] std::vector<CalibrationRow> rows(std::int64_t group) const;
@@ -293,12 +298,9 @@ class Calibration {
     bool has_zero_ = false;
   };
 
-  /// What the keys of samples_ are.
-  enum class Parts { kNone, kGroups, kClusters };
-
   [[nodiscard]] std::uint64_t key() const;
-  void take_parts(Parts parts);
-  void add_parts(Parts parts, RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
+  void take_keys(RowKeys keys);
+  void add_keyed(RowKeys kind, RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
                  std::span<const double> weights, std::span<const std::int64_t> keys);
   template <class AddRow>
   void add_samples(std::span<const std::int64_t> keys, const AddRow& add_row);
@@ -319,7 +321,7 @@ class Calibration {
 
   Options options_;
   std::map<std::int64_t, Sample> samples_;  // by group or cluster; one sample with key 0 for rows without
-  Parts parts_ = Parts::kNone;
+  RowKeys keys_ = RowKeys::kNone;
   NumberRange numbers_;
   Stored stored_;
 };
@@ -368,9 +370,10 @@ class SortedScores {
   [[nodiscard]] std::size_t rows(std::int64_t group) const;
   /// Whether quantiles of this group can be finite: it has calibration rows, or takes the quantile of the rest.
   [[nodiscard]] bool has_group(std::int64_t group) const;
-  [[nodiscard]] bool weighted() const {
-    return weighted_;
-  }  ///< whether rows have weights, so that quantiles need a test_weight
+  /// Whether quantiles need a test_weight, because calibration rows have weights.
+  [[nodiscard]] bool needs_test_weight() const { return weighted_; }
+  /// Whether quantiles need a group.
+  [[nodiscard]] bool needs_group() const { return by_group_; }
   /// Number of clusters of the calibration; 0 without clusters.
   [[nodiscard]] std::uint64_t clusters() const { return clusters_; }
   [[nodiscard]] const Guarantee& guarantee() const { return guarantee_; }  ///< that determines the ranks
@@ -449,6 +452,7 @@ class SortedScores {
   std::vector<Group> groups_;
   std::optional<Group> rest_;  // if small groups are pooled
   bool weighted_ = false;
+  bool by_group_ = false;
   std::uint64_t clusters_ = 0;
   ClusterForm form_ = ClusterForm::kRows;
   double new_weight_ = 1;  // of a new row without a given one: the largest size of clusters if their rows count

@@ -31,13 +31,17 @@ struct CalibrationShard {
 /// Throw kBadData if the shard holds scores of another model than that of this score_fingerprint.
 void require_scores_of(const CalibrationShard& shard, std::uint64_t scores_of);
 
+/// Throw unless the rows of a shard may calibrate the model: kBadData for clusters that fitted it, or a shard that its
+/// scheme has no answer to.
+void require_shard_for(const Model& model, const CalibrationShard& shard);
+
 /// Merge a shard into another one of the same model, or one with scores that no model gave. If the shard is rejected,
 /// nothing changes. Throws kBadData for scores of another model or a shard with other options, and DuplicateRowError
 /// for keys that are already present. require_new_rows detects rows that are already present with other keys.
 void merge_shard(CalibrationShard& into, CalibrationShard shard);
 
 /// The model with the rows of a shard added to the calibration set `before`: CalibrationShard::in(model), or
-/// CalibrationShard::of(model) to replace that set. Throws as merge_shard, Model::check_new_clusters and
+/// CalibrationShard::of(model) to replace that set. Throws as merge_shard, require_shard_for and
 /// require_new_rows, whose message names `replace`, do.
 [[nodiscard]] Model with_shard(const Model& model, CalibrationShard before, CalibrationShard shard,
                                std::string_view replace);

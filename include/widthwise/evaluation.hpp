@@ -9,6 +9,7 @@
 #include <vector>
 
 #include <widthwise/calibration.hpp>
+#include <widthwise/coverage_law.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/labels.hpp>
@@ -53,61 +54,10 @@ inline constexpr std::size_t kMinSlabRows = 50;
 /// the categorical feature with the smallest p-value is kept as well.
 inline constexpr std::size_t kMaxFeaturesKept = 4;
 
-/// The calibration score that bounds the rows of one group: the rank-th smallest of `rows`.
-struct GroupRank {
-  std::int64_t group = 0;  ///< number of the group, kRestGroup for pooled groups; 0 without groups
-  std::uint64_t rows = 0;  ///< calibration rows of the group; see CalibrationRanks::weighted and clustered
-  std::uint64_t rank = 1;  ///< above `rows` if intervals are infinite
-  std::string label = {};  ///< of the group, for messages; empty without groups
-  /// Whether the scores are those of several groups, given whose counts the coverage of a test row has no known law.
-  bool pooled = false;
-};
-
-/// The calibration ranks of the intervals of n rows at one level.
-struct CalibrationRanks {
-  std::vector<GroupRank> groups = {};             ///< distinct; rows of any other group have infinite intervals
-  std::span<const std::int64_t> row_groups = {};  ///< n, or empty if all rows belong to groups.front()
-  std::uint64_t min_rows = 0;                     ///< calibration rows per group needed for finite intervals
-  bool weighted = false;   ///< whether `rows` are effective sample sizes of weighted rows, so ranks are approximate
-  bool clustered = false;  ///< `rows` and `min_rows` count clusters
-  /// Rows that a new cluster has at most, if rows of clusters count; else 0. `rows` are then effective clusters
-  /// (Calibration::effective_clusters), the quantile lies between the ranks `rank_below` and `rank` of them, which is
-  /// approximate, and `min_rows` counts rows.
-  std::uint64_t cluster_size = 0;
-  std::uint64_t rank_below = 0;      ///< if rows of clusters count, the rank at or below the quantile, from 1
-  std::uint64_t clustered_rows = 0;  ///< calibration rows of all clusters
-  /// Of a cross-calibrated model, whose coverage has a guarantee (cross_coverage) but no known law; else empty.
-  std::vector<std::uint64_t> fold_rows = {};
-  bool of_level_itself = false;  ///< coverage is compared with the level: the calibration set is unknown, or none
-
-  /// Intervals that are to cover each row with the probability `level`, whatever made them.
-  [[nodiscard]] static CalibrationRanks of_level(const Level& level);
-
-  /// One quantile of this many scores for all rows.
-  [[nodiscard]] static CalibrationRanks of_rows(const Level& level, std::uint64_t rows,
-                                                const Guarantee& guarantee = {});
-
-  /// The quantile over folds with this many calibration rows each.
-  [[nodiscard]] static CalibrationRanks of_folds(const Level& level, std::span<const std::uint64_t> fold_rows);
-
-  /// The ranks of a calibration for rows of these groups (n, or empty). With groups pooled below `pool_below` rows,
-  /// row_groups are those of SortedScores::quantile_group.
-  [[nodiscard]] static CalibrationRanks of(const Calibration& calibration, const Level& level,
-                                           std::span<const std::int64_t> row_groups = {},
-                                           const Guarantee& guarantee = {}, std::uint64_t pool_below = 0,
-                                           const ClusterRule& clusters = {});
-
- private:
-  [[nodiscard]] static CalibrationRanks of_weighted(const Calibration& calibration, const Level& level,
-                                                    std::span<const std::int64_t> row_groups,
-                                                    const Guarantee& guarantee);
-};
-
-/// The expected coverage of n exchangeable rows with these quantiles. With folds, `low` is a bound that independent
-/// rows fall below with a probability of at most 1 - confidence, and `high` is 1. Rows of pooled groups have no known
-/// law: `low` counts them as missed, `high` as covered.
-[[nodiscard]] CoverageSpread expected_coverage(const Level& level, const CalibrationRanks& calibration, std::size_t n,
-                                               double confidence);
+/// The expected coverage of n exchangeable rows with these quantiles. With a bound in place of
+/// a law, independent rows fall below `low` with a probability of at most 1 - confidence, and `high` is 1. Rows of
+/// pooled groups have no known law: `low` counts them as missed, `high` as covered.
+[[nodiscard]] CoverageSpread expected_coverage(const CalibrationRanks& calibration, std::size_t n, double confidence);
 
 /// Rows to search for places of low coverage: all rows, or a random sample of many rows.
 struct SearchRows {

@@ -68,7 +68,7 @@ class ExchangeabilityMonitor {
   [[nodiscard]] const ExchangeabilityOptions& options() const { return options_; }
 
   /// Whether rows are ranked within groups.
-  [[nodiscard]] bool grouped() const { return ranks_.size() != 1 || ranks_.begin()->first != 0; }
+  [[nodiscard]] bool ranks_by_group() const { return ranks_.size() != 1 || ranks_.begin()->first != 0; }
 
   /// Number of rows of the stream.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }

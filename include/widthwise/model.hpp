@@ -20,6 +20,7 @@
 #include <widthwise/online.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/row_sketch.hpp>
+#include <widthwise/schemes.hpp>
 #include <widthwise/weights.hpp>
 
 namespace widthwise {
@@ -34,16 +35,6 @@ class Model;
 /// The hash of a cluster in ModelParts::fit_clusters: a bijection, so that clusters are confused only if their labels
 /// have the same number.
 [[nodiscard]] std::uint64_t cluster_hash(std::int64_t cluster);
-
-/// What finite intervals of a level need, and what a calibration without groups has.
-struct LevelNeeds {
-  std::uint64_t needed = 0;        ///< calibration rows, or clusters
-  std::uint64_t have = 0;          ///< those of the model; of weighted rows, the effective sample size
-  bool clusters = false;           ///< whether both count clusters
-  std::uint64_t cluster_size = 0;  ///< rows that a new cluster has at most, if rows of clusters count; else 0
-
-  [[nodiscard]] bool met() const { return have >= needed; }  ///< whether intervals are finite
-};
 
 namespace internal {
 class FoldModels;
@@ -108,7 +99,7 @@ struct ModelRows {
   std::span<const double> weights = {};         ///< n likelihood ratios if the model needs weights, else empty
   std::span<const std::int64_t> clusters = {};  ///< n numbers of clusters, for calibrate; or empty
   /// n numbers of rows of the clusters of the rows to predict, at least 1, if rows of clusters count; or empty:
-  /// Model::cluster_bound. A cluster that is larger than stated makes intervals too narrow.
+  /// ClusterRule::max_size. A cluster that is larger than stated makes intervals too narrow.
   std::span<const double> cluster_sizes = {};
 
   /// A range of consecutive rows.
@@ -152,14 +143,19 @@ class Model {
   [[nodiscard]] const ModelParts& parts() const { return parts_; }  ///< as given; valid as long as the model
   [[nodiscard]] bool needs_predictions() const;  ///< whether rows need predictions: there is no base model
 
-  /// Whether the model is cross-calibrated: its parts have folds.
-  [[nodiscard]] bool cross_calibrated() const { return folds_ != nullptr; }
+  /// How calibration rows count for a new row; valid as long as the model.
+  [[nodiscard]] const CalibrationScheme& scheme() const { return *scheme_; }
 
-  /// The calibration rows of each fold; empty unless the model is cross-calibrated.
-  [[nodiscard]] std::span<const std::uint64_t> fold_rows() const;
+  /// What the width of intervals depends on: CalibrationScheme::units.
+  [[nodiscard]] std::uint64_t calibration_rows() const { return scheme_->units(parts_.calibration); }
 
-  /// What the width of intervals depends on: Calibration::units, or the rows of all folds.
-  [[nodiscard]] std::uint64_t calibration_rows() const;
+  /// The guarantee of intervals with its conditions. Streams (ModelParts::online) have their own.
+  [[nodiscard]] GuaranteeStatement guarantee_statement() const { return scheme_->guarantee(parts_.levels.front()); }
+
+  /// The law of the covered count of rows of these groups (n, or empty; those of quantile_group).
+  [[nodiscard]] CalibrationRanks law(const Level& level, std::span<const std::int64_t> row_groups = {}) const {
+    return scheme_->law(parts_.calibration, level, row_groups);
+  }
 
   /// Whether f(x) is the centre of a lower and an upper quantile.
   [[nodiscard]] bool predicts_quantiles() const;
@@ -179,31 +175,8 @@ class Model {
   /// If the calibration has no rows: why all intervals are infinite, and how to fix it. Empty otherwise.
   [[nodiscard]] std::string uncalibrated() const;
 
-  /// Whether rows need groups: the calibration has them, or will have them.
-  [[nodiscard]] bool grouped() const { return !parts_.group.empty() || parts_.calibration.grouped(); }
-
-  /// Whether rows need weights, the likelihood ratios of the population to predict to that of the calibration rows.
-  [[nodiscard]] bool needs_weights() const { return !parts_.weight.empty(); }
-
-  /// Whether calibration rows have weights: given (needs_weights) or learnt (ModelParts::shift).
-  [[nodiscard]] bool weighted() const { return needs_weights() || parts_.shift != nullptr; }
-  /// Whether calibration rows need clusters: the calibration has them, or will have them. Rows to predict need none.
-  [[nodiscard]] bool clustered() const { return !parts_.cluster.empty() || parts_.calibration.clustered(); }
-
-  /// Whether rows of clusters count, so that the size of a new cluster matters.
-  [[nodiscard]] bool counts_cluster_rows() const {
-    return clustered() && parts_.cluster_coverage == ClusterForm::kRows;
-  }
-
-  /// The number of rows of a new cluster up to which intervals are valid if no size is given with the row: the declared
-  /// one, or that of the largest cluster of the training and calibration rows, whichever is larger.
-  [[nodiscard]] std::uint64_t cluster_bound() const { return cluster_bound_; }
-
-  /// How the calibration counts clusters, if it has any.
-  [[nodiscard]] ClusterRule cluster_rule() const;
-
   /// What finite intervals of a level need. With groups, every group needs it.
-  [[nodiscard]] LevelNeeds needs(const Level& level) const;
+  [[nodiscard]] LevelNeeds needs(const Level& level) const { return scheme_->needs(parts_.calibration, level); }
 
   /// Throw kBadData, with their number and a remedy, if clusters are among those that the model was fitted on: errors
   /// are smaller there than in new clusters, so they must not calibrate.
@@ -320,11 +293,9 @@ class Model {
 
   void check(const ModelRows& rows) const;
   void check_cluster_sizes(std::span<const double> sizes) const;
-  void require_weights(const ModelRows& rows) const;
+  void check_roles(const ModelRows& rows, Step step) const;
   [[nodiscard]] std::span<const double> weights_of(const ModelRows& rows, std::size_t first, std::size_t count,
                                                    std::vector<double>& learnt) const;
-  /// Throw kInvalidArgument if the model is cross-calibrated, which has no `what`.
-  void refuse_folds(std::string_view what) const;
   void check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
                     const MutableMatrixView& lower, const MutableMatrixView& upper) const;
   void grouped_intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
@@ -343,10 +314,9 @@ class Model {
                               const char* what, const Use& use) const;
 
   ModelParts parts_;
-  std::uint64_t cluster_bound_;  // computed once, as the next: every prediction may ask for it
-  std::uint64_t calibration_rows_seen_;
+  std::shared_ptr<const CalibrationScheme> scheme_;
   ConformalPredictor predictor_;
-  std::shared_ptr<const internal::FoldModels> folds_;  // null unless cross-calibrated
+  std::shared_ptr<const internal::FoldModels> folds_;  // null without folds
 };
 
 }  // namespace widthwise

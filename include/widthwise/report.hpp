@@ -28,21 +28,6 @@ enum class NonFinite {
   kName,  ///< Infinity, -Infinity and NaN: as Python's json module reads and writes them
 };
 
-/// Confidence of the coverage range in the reports of a model and of a calibration.
-inline constexpr double kSpreadConfidence = 0.95;
-
-/// "intervals of level 0.99 are infinite: the level needs 99 calibration rows, the model has 50". Empty when the model
-/// has enough calibration rows. With groups, the message lists those with infinite intervals.
-[[nodiscard]] std::string infinite_warning(const Model& model, const Level& level);
-
-/// What a level needs: "9 calibration rows", "9 calibration clusters", "450 calibration rows for clusters of up to 50
-/// rows".
-[[nodiscard]] std::string to_text(const LevelNeeds& needs);
-
-/// "cover 85.1% to 94.0% of new outcomes in the smallest group (112 rows), with 95% confidence", and which groups have
-/// infinite intervals.
-[[nodiscard]] std::string grouped_coverage(const Model& model, const Level& level);
-
 // ---- small values
 
 /// Object with share, confidence interval, successes and trials.
@@ -82,16 +67,16 @@ struct OutcomeAdvice {
 
 /// The properties of a model that the verdict on it depends on.
 struct EvaluatedModel {
-  Level level;                         ///< the first of the model
-  std::uint64_t calibration_rows = 0;  ///< or clusters; of weighted rows, the effective sample size
-  bool weighted = false;               ///< so that verdicts are approximate
-  std::string goal = {};               ///< empty when unknown
-  bool one_width = false;              ///< for all rows
-  bool clustered = false;              ///< calibrated by clusters
-  bool cross_calibrated = false;       ///< calibrated by folds (CV+, jackknife+)
-  std::string guarantee = {};          ///< in words, see guarantee_statement; empty when unknown
-  bool predictions_given = false;      ///< fitted to predictions whose model may have seen the rows
-  bool is_known = true;                ///< false for intervals of any origin
+  Level level;                           ///< the first of the model
+  std::uint64_t calibration_rows = 0;    ///< or clusters; of weighted rows, the effective sample size
+  std::string approximate_because = {};  ///< see CalibrationScheme; empty if verdicts are not approximate
+  std::string goal = {};                 ///< empty when unknown
+  bool one_width = false;                ///< for all rows
+  std::string unit = "row";              ///< what calibration_rows counts
+  bool takes_rows = true;                ///< whether rows can be added to the calibration
+  std::string guarantee = {};            ///< in words, see GuaranteeStatement; empty when unknown
+  bool predictions_given = false;        ///< fitted to predictions whose model may have seen the rows
+  bool is_known = true;                  ///< false for intervals of any origin
 
   /// The properties of this model, which need not outlive the result.
   [[nodiscard]] static EvaluatedModel of(const Model& model);

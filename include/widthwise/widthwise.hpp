@@ -15,7 +15,6 @@
 #include <widthwise/group_labels.hpp>
 #include <widthwise/group_rows.hpp>
 #include <widthwise/guarantee.hpp>
-#include <widthwise/guarantee_statement.hpp>
 #include <widthwise/interface.hpp>
 #include <widthwise/joined_labels.hpp>
 #include <widthwise/labels.hpp>

@@ -4,6 +4,7 @@
 #include <widthwise/joined_labels.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/seen_rows.hpp>
+#include <widthwise/schemes.hpp>
 
 #include "bindings.hpp"
 #include "message.hpp"
@@ -38,7 +39,7 @@ void add(SharedShard& shared, const Doubles& scores, const std::optional<std::ui
           return;
         }
         // Rows without weights are refused by a calibration that has them, which an empty one cannot.
-        if (labels == nullptr || (calibration.weighted() && !weights)) {
+        if (labels == nullptr || (CalibrationScheme::of({}, calibration)->weighs_new_rows() && !weights)) {
           calibration.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups));
           return;
         }
@@ -76,12 +77,12 @@ void add_rows(SharedShard& shared, const Model& model, const Table& table, const
         const std::size_t n = table.rows();
         std::vector<double> scores(n);
         const auto above = std::make_unique<bool[]>(n);
-        std::vector<double> ratios(model.weighted() ? n : 0);
+        std::vector<double> ratios(model.scheme().weighs_new_rows() ? n : 0);
         rows.for_each_part_when_released([&](const ModelRows& part, std::size_t first) {
           const std::size_t count = part.x.rows();
           model.score_rows(part, span_of(outcomes).subspan(first, count), numbers.part(first, count),
                            std::span(scores).subspan(first, count), {above.get() + first, count});
-          if (model.weighted()) model.weights(part, std::span(ratios).subspan(first, count));
+          if (!ratios.empty()) model.weights(part, std::span(ratios).subspan(first, count));
         });
         if (clusters) {
           added.calibration.add_clustered(numbers, scores, {above.get(), n}, span_of(clusters));
@@ -91,6 +92,21 @@ void add_rows(SharedShard& shared, const Model& model, const Table& table, const
         if (labels != nullptr) added.calibration.name_groups(*labels);
         merge_shard(shard, std::move(added));
       },
+      shared);
+}
+
+/// Whether rows that calibrate need a column of this role, as those that are there have it.
+bool reads(const SharedShard& shared, Role role) {
+  return locked(
+      [&](const CalibrationShard& own) {
+        return CalibrationScheme::of({}, own.calibration)->reads(role, Step::kCalibrate);
+      },
+      shared);
+}
+
+bool weighs_new_rows(const SharedShard& shared) {
+  return locked(
+      [](const CalibrationShard& own) { return CalibrationScheme::of({}, own.calibration)->weighs_new_rows(); },
       shared);
 }
 
@@ -205,9 +221,9 @@ void bind_calibration(nb::module_& module) {
       .def_prop_ro("rows_kept", &of_calibration<&Calibration::rows_kept>)
       .def_prop_ro("groups", &groups)
       .def_prop_ro("labelled", &of_calibration<&Calibration::labelled>)
-      .def_prop_ro("grouped", &of_calibration<&Calibration::grouped>)
-      .def_prop_ro("weighted", &of_calibration<&Calibration::weighted>)
-      .def_prop_ro("clustered", &of_calibration<&Calibration::clustered>)
+      .def_prop_ro("grouped", [](const SharedShard& self) { return reads(self, Role::kGroup); })
+      .def_prop_ro("weighted", &weighs_new_rows)
+      .def_prop_ro("clustered", [](const SharedShard& self) { return reads(self, Role::kCluster); })
       .def_prop_ro("clusters", &of_calibration<&Calibration::clusters>)
       .def_prop_ro("seed", [](const SharedShard& self) { return of_calibration<&Calibration::options>(self).seed; })
       .def("scores", &scores, nb::arg("group") = 0)

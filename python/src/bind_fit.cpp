@@ -128,7 +128,7 @@ std::tuple<Model, std::string, std::string> fit_table(
   if (columns.calibrated_later > 0) {
     result.report.calibration_rows += columns.calibrated_later;
     const Model& model = result.model;
-    result.report.advise_cross(options, !model.grouped() && !model.weighted() && !model.clustered());
+    result.report.advise_cross(options, model.scheme().refusal(SchemeUse::kFold).empty());
   }
   return {result.model, to_json(result, std::nullopt, NonFinite::kName), to_text(result)};
 }

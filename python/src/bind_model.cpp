@@ -3,7 +3,6 @@
 
 #include <widthwise/dense_net.hpp>
 #include <widthwise/group_rows.hpp>
-#include <widthwise/guarantee_statement.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/population.hpp>
@@ -61,10 +60,11 @@ std::vector<double> level_values(const Model& model) {
 /// every other call, and for calls that must warn.
 std::optional<std::pair<Vector, Cube>> plain_intervals(const Model& model, nb::handle matrix, nb::handle predictions,
                                                        std::optional<double> level) {
-  const ModelParts& parts = model.parts();
+  const CalibrationScheme& scheme = model.scheme();
   AnyMatrix x;
-  if (parts.calibration.grouped() || !parts.group.empty() || model.weighted() || has_categories(model) ||
-      !nb::try_cast(matrix, x, false) || x.dtype() != nb::dtype<double>() || x.shape(1) != parts.features.size()) {
+  if (scheme.reads(Role::kGroup, Step::kPredict) || scheme.weighs_new_rows() || has_categories(model) ||
+      !nb::try_cast(matrix, x, false) || x.dtype() != nb::dtype<double>() ||
+      x.shape(1) != model.parts().features.size()) {
     return std::nullopt;
   }
   OptionalDoubles f;
@@ -79,9 +79,12 @@ std::optional<std::pair<Vector, Cube>> plain_intervals(const Model& model, nb::h
     return std::nullopt;
   }
   const std::vector<double> levels = level ? std::vector{*level} : level_values(model);
-  const auto warns = [&](double value) { return !infinite_warning(model, value).empty(); };
+  const auto warns = [&](double value) {
+    return !model.scheme().infinite_warning(model.parts().calibration, value).empty();
+  };
   if (!model.uncalibrated().empty() || std::any_of(levels.begin(), levels.end(), warns)) return std::nullopt;
-  return intervals(model, borrow_matrix(x, parts.features), f, std::nullopt, levels, std::nullopt, std::nullopt);
+  return intervals(model, borrow_matrix(x, model.parts().features), f, std::nullopt, levels, std::nullopt,
+                   std::nullopt);
 }
 
 /// A vector with one number per row.
@@ -452,17 +455,19 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("prediction", [](const Model& self) { return self.parts().prediction; })
       .def_prop_ro("group", [](const Model& self) { return self.parts().group; })
       .def_prop_ro("weight", [](const Model& self) { return self.parts().weight; })
-      .def_prop_ro("needs_weights", &Model::needs_weights)
-      .def_prop_ro("weighted", &Model::weighted)
+      .def_prop_ro("needs_weights",
+                   [](const Model& self) { return self.scheme().reads(Role::kWeight, Step::kPredict); })
+      .def_prop_ro("weighted", [](const Model& self) { return self.scheme().weighs_new_rows(); })
       .def_prop_ro("cluster", [](const Model& self) { return self.parts().cluster; })
-      .def_prop_ro("clustered", &Model::clustered)
+      .def_prop_ro("clustered", [](const Model& self) { return self.scheme().reads(Role::kCluster, Step::kCalibrate); })
       .def_prop_ro("cluster_coverage",
                    [](const Model& self) { return std::string(name_of(self.parts().cluster_coverage)); })
-      .def_prop_ro("cluster_bound", &Model::cluster_bound)
-      .def_prop_ro("counts_cluster_rows", &Model::counts_cluster_rows)
+      .def_prop_ro("cluster_bound", [](const Model& self) { return self.scheme().cluster_rule().max_size; })
+      .def_prop_ro("counts_cluster_rows",
+                   [](const Model& self) { return self.scheme().reads(Role::kClusterSize, Step::kPredict); })
       .def_prop_ro("calibration_clusters", [](const Model& self) { return self.parts().calibration.clusters(); })
       .def_prop_ro("pool_groups", [](const Model& self) { return self.parts().pool_groups; })
-      .def_prop_ro("grouped", &Model::grouped)
+      .def_prop_ro("grouped", [](const Model& self) { return self.scheme().reads(Role::kGroup, Step::kPredict); })
       .def_prop_ro("needs_predictions", &Model::needs_predictions)
       .def_prop_ro("predicts_quantiles", &Model::predicts_quantiles)
       .def_prop_ro("transform", [](const Model& self) { return std::string(self.parts().rule.transform().name()); })
@@ -478,11 +483,8 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("fit_rows", [](const Model& self) { return self.parts().fit_rows; })
       .def_prop_ro("notes", [](const Model& self) { return self.parts().notes; })
       .def_prop_ro("calibration", [](const Model& self) { return SharedShard(CalibrationShard::in(self)); })
-      .def_prop_ro("calibration_rows",
-                   [](const Model& self) {
-                     return self.cross_calibrated() ? self.calibration_rows() : self.parts().calibration.rows_kept();
-                   })
-      .def_prop_ro("cross_calibrated", &Model::cross_calibrated)
+      .def_prop_ro("calibration_rows", [](const Model& self) { return self.scheme().rows(self.parts().calibration); })
+      .def_prop_ro("cross_calibrated", [](const Model& self) { return !self.scheme().takes_rows(); })
       .def_prop_ro("prediction_count", &Model::prediction_count)
       .def_prop_ro("prediction_columns", &Model::prediction_columns);
 }
@@ -527,7 +529,7 @@ void bind_model(nb::module_& module) {
       .def("sketch", &sketch, nb::arg("table"), nb::arg("outcomes"))
       .def("require_new_rows", &check_new_rows, nb::arg("calibration"))
       .def_prop_ro("guarantee", [](const Model& self) { return self.parts().guarantee.to_string(); })
-      .def_prop_ro("guarantee_statement", [](const Model& self) { return guarantee_statement(self).to_string(); })
+      .def_prop_ro("guarantee_statement", [](const Model& self) { return self.guarantee_statement().to_string(); })
       .def(
           "with_guarantee",
           [](const Model& self, const std::string& guarantee) {
@@ -545,7 +547,10 @@ void bind_model(nb::module_& module) {
       .def("quantile_groups", &quantile_groups, nb::arg("groups"))
       .def("uncalibrated", &Model::uncalibrated)
       .def(
-          "infinite_warning", [](const Model& self, double level) { return infinite_warning(self, level); },
+          "infinite_warning",
+          [](const Model& self, double level) {
+            return self.scheme().infinite_warning(self.parts().calibration, level);
+          },
           nb::arg("level"))
       .def("weights_warning", &weights_warning)
       .def_prop_ro("effective_rows", [](const Model& self) { return self.parts().calibration.effective_rows(); })

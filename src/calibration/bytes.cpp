@@ -72,7 +72,7 @@ std::vector<std::byte> Calibration::serialise() const {
   writer.put(kFormat);
   writer.put(options_.capacity);
   writer.put(options_.seed);
-  writer.put(static_cast<std::uint64_t>(all.empty() ? Parts::kNone : parts_));
+  writer.put(static_cast<std::uint64_t>(all.empty() ? RowKeys::kNone : keys_));
   writer.put(std::uint64_t{all.size()});
   for (const auto& [group, entries] : all) {
     const Sample& sample = samples_.at(group);
@@ -95,13 +95,13 @@ std::vector<std::byte> Calibration::serialise() const {
 /// Reads the bytes into a calibration, group by group.
 struct Calibration::Reader {
   WordReader words;
-  Parts parts = Parts::kNone;
+  RowKeys keys = RowKeys::kNone;
   std::uint64_t groups = 0;
   std::uint64_t rows_left = kMaxRows;
   std::int64_t group = 0;  // the one that is read
 
   void check(bool holds, const char* what) const {
-    if (!holds) words.refuse(fmt::format("{} {}: {}", parts == Parts::kClusters ? "cluster" : "group", group, what));
+    if (!holds) words.refuse(fmt::format("{} {}: {}", keys == RowKeys::kClusters ? "cluster" : "group", group, what));
   }
 
   /// An empty calibration with what the header holds.
@@ -112,12 +112,12 @@ struct Calibration::Reader {
     if (options.capacity == 0) words.refuse("the capacity is 0");
     const std::uint64_t kind = words.get();
     groups = words.get();
-    if (kind > static_cast<std::uint64_t>(Parts::kClusters)) words.refuse("invalid kind of groups");
-    parts = static_cast<Parts>(kind);
-    if (groups == 0 && parts != Parts::kNone) words.refuse("there are no groups");
-    if (groups > 1 && parts == Parts::kNone) words.refuse("more than one group in a calibration without groups");
+    if (kind > static_cast<std::uint64_t>(RowKeys::kClusters)) words.refuse("invalid kind of groups");
+    keys = static_cast<RowKeys>(kind);
+    if (groups == 0 && keys != RowKeys::kNone) words.refuse("there are no groups");
+    if (groups > 1 && keys == RowKeys::kNone) words.refuse("more than one group in a calibration without groups");
     Calibration calibration(options);
-    calibration.parts_ = parts;
+    calibration.keys_ = keys;
     return calibration;
   }
 
@@ -127,14 +127,14 @@ struct Calibration::Reader {
     sample.seen = words.get();
     const std::uint64_t kept = words.get();
     const std::uint64_t weighted = words.get();
-    check(parts != Parts::kNone || group == 0, "expected group 0 in a calibration without groups");
+    check(keys != RowKeys::kNone || group == 0, "expected group 0 in a calibration without groups");
     check(kept > 0 && kept <= capacity, "the number of rows kept is 0 or above the capacity");
     check(kept == std::min(sample.seen, capacity), "the number of rows kept does not match the number of rows seen");
     check(sample.seen <= rows_left, "there are more than 2^63 rows");
     rows_left -= sample.seen;
-    check(weighted <= (parts == Parts::kClusters ? 0U : 1U), "invalid mark of weights");
+    check(weighted <= (keys == RowKeys::kClusters ? 0U : 1U), "invalid mark of weights");
     sample.weighted = weighted == 1;
-    check(parts != Parts::kClusters || !is_reserved_group(group), "reserved number");
+    check(keys != RowKeys::kClusters || !is_reserved_group(group), "reserved number");
     read_label(sample);
     check(kept <= words.words_left() / 2, "unexpected end of the bytes");
     sample.entries.resize(kept);
@@ -146,7 +146,7 @@ struct Calibration::Reader {
   void read_label(Sample& sample) {
     const std::uint64_t bytes = words.get();
     if (bytes == 0) return;
-    check(parts == Parts::kGroups, "a label in a calibration without groups");
+    check(keys == RowKeys::kGroups, "a label in a calibration without groups");
     check(bytes <= words.words_left() * kWordBytes, "invalid length of the label");
     check(take_text(words, bytes, sample.label), "the label is longer than its length");
     check(internal::is_utf8(sample.label), "the label is not UTF-8");

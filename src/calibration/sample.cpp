@@ -90,20 +90,20 @@ Calibration::Calibration(const Options& options) : options_(options) {
 std::uint64_t Calibration::key() const { return mix_bits(options_.seed + 0x9e3779b97f4a7c15U); }
 
 /// Throw if rows with and without groups, or with and without clusters, would be mixed.
-void Calibration::take_parts(Parts parts) {
-  if (samples_.empty()) parts_ = parts;
-  if (parts == parts_) return;
+void Calibration::take_keys(RowKeys keys) {
+  if (samples_.empty()) keys_ = keys;
+  if (keys == keys_) return;
   const std::string rows = internal::rows_text(rows_seen());
-  if (parts == Parts::kClusters || parts_ == Parts::kClusters) {
+  if (keys == RowKeys::kClusters || keys_ == RowKeys::kClusters) {
     throw internal::make_error(
         ErrorCode::kInvalidArgument,
         "Calibration: these rows have {}, but the {} in the calibration set have {}; pass {} for "
         "every row, or start from an empty calibration (replace)",
-        parts == Parts::kClusters ? "clusters" : "no clusters", rows, parts_ == Parts::kClusters ? "clusters" : "none",
-        parts_ == Parts::kClusters ? "a cluster" : "none");
+        keys == RowKeys::kClusters ? "clusters" : "no clusters", rows,
+        keys_ == RowKeys::kClusters ? "clusters" : "none", keys_ == RowKeys::kClusters ? "a cluster" : "none");
   }
   throw Error(ErrorCode::kInvalidArgument,
-              parts == Parts::kGroups
+              keys == RowKeys::kGroups
                   ? fmt::format("Calibration: these rows have groups, but the {} in the calibration set have none; "
                                 "rows without a group would be mixed with group 0. Calibrate again with a group "
                                 "for every row, starting from an empty calibration (replace)",
@@ -152,7 +152,7 @@ void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
     refuse_reserved({&*row.cluster, 1}, row_number, "cluster");
   }
   if (row.group) refuse_reserved({&*row.group, 1}, row_number, "group");
-  take_parts(row.cluster ? Parts::kClusters : row.group ? Parts::kGroups : Parts::kNone);
+  take_keys(row.cluster ? RowKeys::kClusters : row.group ? RowKeys::kGroups : RowKeys::kNone);
   const std::int64_t group = row.cluster.value_or(row.group.value_or(0));
   const auto found = samples_.find(group);
   Sample fresh;
@@ -199,17 +199,17 @@ void Calibration::add_clustered(RowNumbers numbers, std::span<const double> scor
   if (n == 0) return;
   check_rows(numbers, scores, {});
   refuse_reserved(clusters, numbers, "cluster");
-  take_parts(Parts::kClusters);
-  add_parts(Parts::kClusters, numbers, scores, above, {}, clusters);
+  take_keys(RowKeys::kClusters);
+  add_keyed(RowKeys::kClusters, numbers, scores, above, {}, clusters);
 }
 
 /// Add rows to the samples of their groups or clusters, which are `keys`.
-void Calibration::add_parts(Parts parts, RowNumbers numbers, std::span<const double> scores,
+void Calibration::add_keyed(RowKeys kind, RowNumbers numbers, std::span<const double> scores,
                             std::span<const bool> above, std::span<const double> weights,
                             std::span<const std::int64_t> keys) {
   // If one sample runs out of memory, the rows of other samples must not be added either.
   Calibration added(options_);
-  added.parts_ = parts;
+  added.keys_ = kind;
   const std::uint64_t key = this->key();
   added.add_samples(keys, [&](Sample& sample, std::size_t i) {
     const std::uint64_t priority = mix_bits(numbers[i] ^ key);
@@ -230,11 +230,11 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   check_size(groups.size(), n, "groups");
   if (n == 0) return;
   check_rows(numbers, scores, weights);
-  if (weights.empty() && weighted()) refuse_missing_weights();
+  if (weights.empty() && has_weights()) refuse_missing_weights();
   refuse_reserved(groups, numbers, "group");
-  take_parts(groups.empty() ? Parts::kNone : Parts::kGroups);
+  take_keys(groups.empty() ? RowKeys::kNone : RowKeys::kGroups);
   if (!groups.empty()) {
-    add_parts(Parts::kGroups, numbers, scores, above, weights, groups);
+    add_keyed(RowKeys::kGroups, numbers, scores, above, weights, groups);
     return;
   }
   const std::uint64_t key = this->key();
@@ -376,7 +376,7 @@ void Calibration::refuse_duplicate(std::uint64_t priority, std::vector<std::int6
     if (found) parts.push_back(group);
   }
   std::ranges::sort(parts);
-  const char* const what = clustered() ? "cluster" : "group";
+  const char* const what = keys_ == RowKeys::kClusters ? "cluster" : "group";
   std::string where = fmt::format("to {} {}", what, parts.front());
   if (parts.back() != parts.front()) where += fmt::format(" and to {} {}", what, parts.back());
   const std::uint64_t number = unmix_bits(priority) ^ key();
@@ -408,7 +408,7 @@ void Calibration::merge(Calibration&& other) {
   check_merge(other);
   if (other.samples_.empty()) return;
   samples_ = std::move(other.samples_);
-  parts_ = other.parts_;
+  keys_ = other.keys_;
   numbers_ = other.numbers_;
   stored_.swap(other.stored_);
   other.samples_.clear();
@@ -438,7 +438,7 @@ void Calibration::merge(const Calibration& other) {
   }
   check_merge(other);
   if (other.samples_.empty()) return;
-  take_parts(other.parts_);
+  take_keys(other.keys_);
   std::map<std::int64_t, Sample> fresh;
   for (const auto& [group, theirs] : other.samples_) {
     const auto ours = samples_.find(group);
@@ -494,8 +494,13 @@ bool Calibration::labelled() const {
   return std::ranges::any_of(samples_, [](const auto& group) { return !group.second.label.empty(); });
 }
 
+std::uint64_t Calibration::rows_seen(std::int64_t group) const {
+  const auto found = samples_.find(group);
+  return found == samples_.end() || keys_ == RowKeys::kClusters ? 0 : found->second.seen;
+}
+
 std::uint64_t Calibration::rows_in(std::int64_t group) const {
-  if (clustered()) return group == 0 ? rows_kept() : 0;
+  if (keys_ == RowKeys::kClusters) return group == 0 ? rows_kept() : 0;
   const auto found = samples_.find(group);
   return found == samples_.end() ? 0 : std::min<std::uint64_t>(found->second.seen, options_.capacity);
 }
@@ -513,7 +518,7 @@ std::uint64_t Calibration::rows_kept() const {
 }
 
 std::vector<std::int64_t> Calibration::cluster_numbers() const {
-  if (!clustered()) return {};
+  if (keys_ != RowKeys::kClusters) return {};
   const auto keys = std::views::keys(samples_);
   return {keys.begin(), keys.end()};
 }
@@ -521,33 +526,28 @@ std::vector<std::int64_t> Calibration::cluster_numbers() const {
 std::uint64_t Calibration::largest_cluster() const {
   std::uint64_t largest = 0;
   for (const auto& [cluster, sample] : samples_) largest = std::max(largest, sample.seen);
-  return clustered() ? largest : 0;
+  return keys_ == RowKeys::kClusters ? largest : 0;
 }
 
 std::uint64_t Calibration::effective_clusters() const {
-  if (!clustered()) return 0;
+  if (keys_ != RowKeys::kClusters) return 0;
   std::vector<double> sizes;
   for (const auto& [cluster, sample] : samples_) sizes.push_back(static_cast<double>(sample.seen));
   return static_cast<std::uint64_t>(effective_sample_size(sizes));
 }
 
-std::uint64_t Calibration::units(ClusterForm form) const {
-  if (!clustered()) return effective_rows();
-  return form == ClusterForm::kRows ? effective_clusters() : clusters();
-}
-
 std::vector<std::int64_t> Calibration::groups() const {
-  if (clustered() && !samples_.empty()) return {0};
+  if (keys_ == RowKeys::kClusters && !samples_.empty()) return {0};
   const auto keys = std::views::keys(samples_);
   return {keys.begin(), keys.end()};
 }
 
-bool Calibration::weighted() const {
+bool Calibration::has_weights() const {
   return std::ranges::any_of(samples_, [](const auto& group) { return group.second.weighted; });
 }
 
 std::uint64_t Calibration::effective_rows() const {
-  if (!weighted()) return rows_kept();
+  if (!has_weights()) return rows_kept();
   std::vector<double> weights;
   for (const auto& [group, sample] : samples_) {
     for (const Entry& entry : kept(sample)) weights.push_back(entry.weight);
@@ -565,7 +565,7 @@ std::uint64_t Calibration::effective_rows(std::int64_t group) const {
 
 std::vector<CalibrationRow> Calibration::rows(std::int64_t group) const {
   std::vector<CalibrationRow> rows;
-  if (clustered()) {
+  if (keys_ == RowKeys::kClusters) {
     if (group == 0) rows = clustered_rows();
     return rows;
   }
@@ -574,7 +574,8 @@ std::vector<CalibrationRow> Calibration::rows(std::int64_t group) const {
   const std::vector<Entry> entries = kept(found->second);
   rows.reserve(entries.size());
   for (const Entry& entry : entries) {
-    rows.push_back({entry.score, entry.above, entry.weight, grouped() ? std::optional(group) : std::nullopt});
+    rows.push_back(
+        {entry.score, entry.above, entry.weight, keys_ == RowKeys::kGroups ? std::optional(group) : std::nullopt});
   }
   return rows;
 }

@@ -81,7 +81,7 @@ void check_pool(const Calibration& calibration, const Guarantee& guarantee, std:
                                "not pool groups",
                                guarantee.to_string());
   }
-  if (calibration.weighted()) {
+  if (calibration.has_weights()) {
     throw Error(ErrorCode::kInvalidArgument, "weighted calibration cannot pool groups; calibrate without weights");
   }
   if (pool_below > calibration.options().capacity) {
@@ -238,11 +238,11 @@ SortedScores::Group SortedScores::rank_rows(std::span<const Calibration::Entry> 
 
 SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guarantee, std::uint64_t pool_below,
                            const ClusterRule& clusters)
-    : weighted_(calibration.weighted()), guarantee_(guarantee) {
+    : weighted_(calibration.has_weights()), by_group_(calibration.keys() == RowKeys::kGroups), guarantee_(guarantee) {
   if (weighted_) refuse_weights(guarantee);
   check_pool(calibration, guarantee, pool_below);
   auto index = std::make_shared<internal::GroupIndex>();
-  if (calibration.clustered()) {
+  if (calibration.keys() == RowKeys::kClusters) {
     refuse_clusters(guarantee);
     clusters_ = calibration.clusters();
     (void)index->add(0);
@@ -256,7 +256,7 @@ SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guar
     index_ = std::move(index);
     return;
   }
-  const bool pools = pool_below > 0 && calibration.grouped();
+  const bool pools = pool_below > 0 && calibration.keys() == RowKeys::kGroups;
   std::vector<Calibration::Entry> rest;
   for (const auto& [group, sample] : calibration.samples_) {
     if (pools && sample.seen <= pool_below) rest.insert(rest.end(), sample.entries.begin(), sample.entries.end());

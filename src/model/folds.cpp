@@ -44,16 +44,14 @@ void check_fold(const ModelParts& parts, std::size_t k) {
   const auto expect = [&](bool holds, std::string_view what) {
     if (!holds) refuse(fmt::format("fold {} {}", k, what));
   };
-  expect(fold.folds.empty(), "is a cross-calibrated model; expected a model without folds");
   expect(fold.features == parts.features, "has other features than the model");
   expect(fold.target == parts.target, "has another target than the model");
   expect(fold.levels == parts.levels, "has other levels than the model");
   expect(fold.outcome_space == parts.outcome_space, "has another range or step of outcomes than the model");
   expect(same_kinds(model, parts.categories, parts.features.size()),
          "has categories where the model has numbers, or numbers where it has categories");
-  expect(!model.grouped(), "has groups; expected a calibration without groups");
-  expect(!model.clustered(), "has clusters; expected a calibration without clusters");
-  expect(!model.weighted(), "has weights; expected a calibration without weights");
+  const std::string refusal = model.scheme().refusal(SchemeUse::kFold);
+  expect(refusal.empty(), refusal);
   expect(!fold.online, "tracks a stream; expected a model without a stream");
   expect(fold.guarantee.is_marginal(), "has a training-conditional guarantee; expected a marginal one");
   expect(fold.calibration.rows_kept() > 0, "has no calibration rows");
@@ -79,20 +77,6 @@ void check_folds(const ModelParts& parts) {
   if (parts.base != nullptr || parts.localizer != nullptr || parts.calibration.rows_seen() > 0) {
     refuse("a cross-calibrated model has base models, localizers and calibrations in its folds only");
   }
-  if (!parts.group.empty() || parts.pool_groups > 0) {
-    refuse("cross-calibration does not calibrate groups separately; use split calibration");
-  }
-  if (!parts.cluster.empty()) refuse("cross-calibration has no clusters; use split calibration");
-  if (!parts.weight.empty() || parts.shift != nullptr) {
-    refuse("cross-calibration has no weights; use split calibration");
-  }
-  if (!parts.guarantee.is_marginal()) {
-    refuse(
-        fmt::format("cross-calibration has no guarantee {}; use the guarantee 'marginal', or fit with split "
-                    "calibration",
-                    parts.guarantee.to_string()));
-  }
-  if (parts.online) refuse("a cross-calibrated model cannot track a stream; fit with split calibration");
 }
 
 /// A block of rows, evaluated by all fold models.

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/guarantee_statement.hpp>
 #include <widthwise/version.hpp>
 
 #include "layout.hpp"
@@ -16,7 +15,6 @@
 #include "page/style.hpp"
 #include "page/svg.hpp"
 #include "report/goals.hpp"
-#include "report/groups.hpp"
 #include "report/verdict.hpp"
 #include "text.hpp"
 #include "word_list.hpp"
@@ -416,8 +414,9 @@ std::string fitted(const EvaluationPage& page) {
       {"Transform", std::string(parts.rule.transform().name()) +
                         (parts.rule.sides() == Sides::kTwo ? ", separate lower and upper sides" : "")},
       {"Rows fitted", parts.fit_rows > 0 ? count(parts.fit_rows) : "not known"},
-      {"Calibration rows", count(parts.calibration.rows_kept()) + internal::parts_text(parts.calibration)},
-      {"Guarantee", guarantee_statement(model).kind},
+      {"Calibration rows",
+       count(model.scheme().rows(parts.calibration)) + model.scheme().describe(parts.calibration).parts},
+      {"Guarantee", model.guarantee_statement().kind},
       {"Features", features_text(model)}};
   if (!parts.group.empty()) facts.emplace_back("Groups", "by " + parts.group);
   if (const std::string outcomes = parts.outcome_space.to_string(); !outcomes.empty()) {
@@ -451,8 +450,8 @@ std::string guarantee_section(const EvaluationPage& page, const LevelEvaluation&
   const ModelParts& parts = page.model.parts();
   const std::string name = level_name(level.level.value());
   std::vector<std::string> points;
-  if (level.verdict != Verdict::kInfinite && !page.model.grouped() && !page.model.weighted()) {
-    const std::uint64_t rows = parts.calibration.rows_kept();
+  if (level.verdict != Verdict::kInfinite && page.model.scheme().spread_is_exact()) {
+    const std::uint64_t rows = page.model.calibration_rows();
     const CoverageSpread spread = coverage_spread(level.level, rows, kSpreadConfidence, parts.guarantee);
     points.push_back("One calibration set is not the average: with " + count_of(rows, "row") +
                      ", coverage lies between " + percent(spread.low) + " and " + percent(spread.high) +
@@ -464,17 +463,16 @@ std::string guarantee_section(const EvaluationPage& page, const LevelEvaluation&
   points.emplace_back(
       "Rows that fitted the model are not exchangeable with new ones: neither the calibration nor this test may "
       "contain them.");
-  const std::string scheme = "Guarantee of this model, " + guarantee_statement(page.model).to_string() + ".";
+  const GuaranteeStatement statement = page.model.guarantee_statement();
+  const std::string scheme = "Guarantee of this model, " + statement.to_string() + ".";
   const std::string general =
       "If new rows are exchangeable with the calibration rows, a " + name + " interval contains the outcome with " +
       "probability at least " + name + ", on average over calibration sets and new rows (marginal coverage). This " +
       "holds for any model and any data distribution, at any sample size. It does not say that coverage is " + name +
       " for every kind of row; `evaluate` and the report measure that.";
-  // The general statement is about unweighted rows of a calibration set.
-  const bool is_general = !page.model.weighted() && !page.model.clustered() && !page.model.cross_calibrated();
-  return section(
-      "What the guarantee means",
-      "<p>" + escaped(scheme) + "</p>" + (is_general ? "<p>" + with_code(general) + "</p>" : "") + bullets(points));
+  return section("What the guarantee means",
+                 "<p>" + escaped(scheme) + "</p>" +
+                     (statement.is_marginal_for_rows ? "<p>" + with_code(general) + "</p>" : "") + bullets(points));
 }
 
 }  // namespace

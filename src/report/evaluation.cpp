@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include <widthwise/guarantee_statement.hpp>
-
 #include "layout.hpp"
 #include "outcome_hints.hpp"
 #include "outcomes_outside.hpp"
@@ -290,12 +288,12 @@ EvaluatedModel EvaluatedModel::of(const Model& model) {
   const auto goal = parts.notes.find("goal");
   return {.level = parts.levels.front(),
           .calibration_rows = model.calibration_rows(),
-          .weighted = model.weighted(),
+          .approximate_because = model.scheme().approximate_because(),
           .goal = goal == parts.notes.end() ? "" : goal->second,
           .one_width = parts.rule.parameter_count() == 0,
-          .clustered = parts.calibration.clustered(),
-          .cross_calibrated = model.cross_calibrated(),
-          .guarantee = guarantee_statement(model).to_string(),
+          .unit = model.scheme().unit_name(),
+          .takes_rows = model.scheme().takes_rows(),
+          .guarantee = model.guarantee_statement().to_string(),
           .predictions_given = internal::has_given_predictions(parts)};
 }
 

@@ -1,11 +1,8 @@
 #include <utility>
 
-#include <widthwise/guarantee_statement.hpp>
-
 #include "layout.hpp"
 #include "printable.hpp"
 #include "report/goals.hpp"
-#include "report/groups.hpp"
 #include "report/json.hpp"
 #include "report/verdict.hpp"
 #include "text.hpp"
@@ -98,14 +95,14 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
   std::string text = files ? internal::printable(files->model) + ": fitted on " + internal::printable(files->table) +
                                  ", " + count_of(parts.features.size(), "feature")
                            : "Fitted with " + count_of(parts.features.size(), "feature");
-  const std::size_t folds = result.model.fold_rows().size();
+  const std::size_t folds = result.model.scheme().rows_by_fold().size();
   text += "\n\n  fitting rows      " + count(report.fit_rows);
   text +=
       folds > 0 ? ", in " + count_of(folds, "fold") : ", of which " + count(report.holdout_rows) + " in the hold-out";
   text += "\n  calibration rows  " + count(report.calibration_rows);
   if (folds > 0) text += ", each with the model of its fold";
-  text += internal::parts_text(parts.calibration);
-  if (report.effective_rows > 0 && result.model.weighted())
+  text += result.model.scheme().describe(parts.calibration).parts;
+  if (report.effective_rows > 0 && result.model.scheme().weighs_new_rows())
     text += ", weighted (effective sample size " + count(report.effective_rows) + ")";
   text += "\n";
   if (report.shift) {
@@ -118,12 +115,13 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
   if (report.widths_measured()) {
     text += std::string("On the hold-out") + (folds > 0 ? " of the first fold model" : "") + ", at level " +
             parts.levels.front().to_string() + ":\n\n" +
-            goals_text(report, parts.cluster.empty() && time_column(result.model).empty()) + "\n";
+            goals_text(report, parts.cluster.empty() && result.model.scheme().options().time.empty()) + "\n";
   }
   text += internal::wrapped(report.summary()) + "\n";
-  if (time_column(result.model).empty()) return text;
+  if (result.model.scheme().options().time.empty()) return text;
   return text + "\n" +
-         internal::wrapped("The rows are split by the time in '" + internal::printable(time_column(result.model)) +
+         internal::wrapped("The rows are split by the time in '" +
+                           internal::printable(result.model.scheme().options().time) +
                            "'. Rows ordered in time are rarely exchangeable, so the coverage of later rows is not "
                            "guaranteed: measure it with evaluate, and adapt to changes with track.") +
          "\n";
@@ -134,27 +132,28 @@ std::string to_json(const FitResult& result, const std::optional<FitFiles>& file
   const ModelParts& parts = result.model.parts();
   Json json = Json::object();
   if (files) json = {{"model", files->model}, {"table", files->table}, {"left_out", files->left_out}};
-  json.update({{"target", parts.target},
-               {"group", internal::or_null(parts.group)},
-               {"cluster", internal::or_null(parts.cluster)},
-               {"time", internal::or_null(time_column(result.model))},
-               {"features", parts.features},
-               {"fit_rows", report.fit_rows},
-               {"holdout_rows", report.holdout_rows},
-               {"weight", internal::or_null(parts.weight)},
-               {"calibration_rows", report.calibration_rows},
-               {"effective_rows", report.effective_rows},
-               {"calibration_clusters", internal::clusters_json(parts.calibration)},
-               {"fold_rows", result.model.fold_rows()},
-               {"shift", shift_json(report)},
-               {"base_error", report.base_error},
-               {"level", parts.levels.front().value()},
-               {"chosen", goal_json(report.chosen)},
-               {"other", report.other ? goal_json(*report.other) : Json(nullptr)},
-               {"fixed", goal_json(report.fixed)},
-               {"summary", report.summary()},
-               {"even_gain", even_gain(report)},
-               {"warnings", report.warnings}});
+  json.update(
+      {{"target", parts.target},
+       {"group", internal::or_null(parts.group)},
+       {"cluster", internal::or_null(parts.cluster)},
+       {"time", internal::or_null(result.model.scheme().options().time)},
+       {"features", parts.features},
+       {"fit_rows", report.fit_rows},
+       {"holdout_rows", report.holdout_rows},
+       {"weight", internal::or_null(parts.weight)},
+       {"calibration_rows", report.calibration_rows},
+       {"effective_rows", report.effective_rows},
+       {"calibration_clusters", internal::cluster_count_json(result.model.scheme().describe(parts.calibration))},
+       {"fold_rows", result.model.scheme().rows_by_fold()},
+       {"shift", shift_json(report)},
+       {"base_error", report.base_error},
+       {"level", parts.levels.front().value()},
+       {"chosen", goal_json(report.chosen)},
+       {"other", report.other ? goal_json(*report.other) : Json(nullptr)},
+       {"fixed", goal_json(report.fixed)},
+       {"summary", report.summary()},
+       {"even_gain", even_gain(report)},
+       {"warnings", report.warnings}});
   return internal::dump(json, non_finite);
 }
 

@@ -140,8 +140,25 @@ Json json_of(const std::optional<ExchangeabilityMonitor>& test) {
           {"text", test->summary()}};
 }
 
-std::string with_guarantee(const Guarantee& guarantee) {
-  return guarantee.is_marginal() ? "" : " with guarantee " + guarantee.to_string();
+Json groups_json(const SchemeDescription& description) {
+  if (!description.groups) return nullptr;
+  Json json = Json::array();
+  for (const GroupCount& group : *description.groups) {
+    json.push_back({{"label", group.label}, {"rows", group.rows}, {"pooled", group.pooled}});
+  }
+  return json;
+}
+
+Json cluster_count_json(const SchemeDescription& description) {
+  const bool counted = description.clusters && description.clusters->count > 0;
+  return counted ? Json(description.clusters->count) : Json(nullptr);
+}
+
+Json cluster_rule_json(const SchemeDescription& description) {
+  if (!description.clusters) return nullptr;
+  const ClusterCounts& clusters = *description.clusters;
+  return {{"coverage", name_of(clusters.form)}, {"count", clusters.count},         {"rows", clusters.rows},
+          {"largest", clusters.largest},        {"effective", clusters.effective}, {"max_size", clusters.max_size}};
 }
 
 std::string dump(const Json& json, NonFinite non_finite) {

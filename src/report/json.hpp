@@ -38,8 +38,12 @@ using Json = nlohmann::ordered_json;
 /// "marginal", or the confidence as a number.
 [[nodiscard]] Json json_of(const Guarantee& guarantee);
 
-/// " with guarantee 0.95" after "intervals of level 0.9"; nothing for the marginal guarantee.
-[[nodiscard]] std::string with_guarantee(const Guarantee& guarantee);
+/// The calibration rows of each group by label; null without groups.
+[[nodiscard]] Json groups_json(const SchemeDescription& description);
+/// The number of clusters; null without clusters.
+[[nodiscard]] Json cluster_count_json(const SchemeDescription& description);
+/// How clusters count: form, sizes and effective number; null without clusters.
+[[nodiscard]] Json cluster_rule_json(const SchemeDescription& description);
 
 /// The JSON text, indented by two, in full precision. Characters that a terminal would obey are escaped.
 [[nodiscard]] std::string dump(const Json& json, NonFinite non_finite = NonFinite::kNull);

@@ -1,14 +1,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include <widthwise/cross_coverage.hpp>
-#include <widthwise/guarantee_statement.hpp>
 #include <widthwise/model_file.hpp>
 
 #include "layout.hpp"
 #include "message.hpp"
 #include "printable.hpp"
-#include "report/groups.hpp"
 #include "report/json.hpp"
 #include "text.hpp"
 
@@ -44,18 +41,7 @@ class Lines {
 
 std::string calibration_text(const Model& model) {
   if (const std::string missing = model.uncalibrated(); !missing.empty()) return missing;
-  if (model.cross_calibrated()) {
-    return fmt::format("{}, each calibrates the model of its fold; {}", count_of(model.calibration_rows(), "row"),
-                       count_of(model.fold_rows().size(), "fold"));
-  }
-  const Calibration& calibration = model.parts().calibration;
-  std::string text = count_of(calibration.rows_seen(), "row");
-  if (calibration.rows_kept() < calibration.rows_seen()) {
-    text += ", of which " + count(calibration.rows_kept()) + " are kept";
-  }
-  text += internal::parts_text(calibration);
-  if (!calibration.weighted()) return text;
-  return text + ", weighted (effective sample size " + count(calibration.effective_rows()) + ")";
+  return model.scheme().describe(model.parts().calibration).summary;
 }
 
 /// "carrier (16), dest (105)"; empty if all features are numbers.
@@ -95,8 +81,8 @@ void add_model(Lines& lines, const Model& model) {
   lines.add("target", parts.target.empty() ? "not named" : printable(parts.target));
   lines.add("features", count(parts.features.size()) + ": " + internal::list(parts.features));
   if (const std::string categories = categories_text(model); !categories.empty()) lines.add("categories", categories);
-  const ModelParts& first = model.cross_calibrated() ? parts.folds.front()->parts() : parts;
-  const std::string per_fold = model.cross_calibrated() ? "one per fold; the first: " : "";
+  const ModelParts& first = parts.folds.empty() ? parts : parts.folds.front()->parts();
+  const std::string per_fold = parts.folds.empty() ? "" : "one per fold; the first: ";
   lines.add("base model", first.base == nullptr ? "none: predictions are read from " + prediction_text(model)
                                                 : per_fold + first.base->describe().summary);
   lines.add("localizer", first.localizer == nullptr ? "none: one width for all rows"
@@ -111,35 +97,14 @@ void add_model(Lines& lines, const Model& model) {
   if (parts.shift != nullptr) lines.add("weights", "learnt: " + parts.shift->describe().summary);
   if (!parts.group.empty()) lines.add("groups", "column '" + printable(parts.group) + "'");
   if (!parts.cluster.empty()) lines.add("clusters", "column '" + printable(parts.cluster) + "'");
-  if (const Calibration& calibration = parts.calibration; calibration.clustered()) {
-    lines.add("cluster sizes", "up to " + count_of(calibration.largest_cluster(), "row") + ", effective number " +
-                                   count(calibration.effective_clusters()) + " if rows count");
-  }
-  if (const std::string pooled = internal::pooled_text(model); !pooled.empty()) lines.add("pooled groups", pooled);
+  for (const auto& [name, value] : model.scheme().describe(parts.calibration).lines) lines.add(name, value);
 }
 
 void add_coverage(Lines& lines, const Model& model) {
   const ModelParts& parts = model.parts();
-  lines.add("guarantee", guarantee_statement(model).to_string());
-  const std::uint64_t rows = model.calibration_rows();
+  lines.add("guarantee", model.guarantee_statement().to_string());
   for (const Level& level : parts.levels) {
-    if (parts.calibration.grouped()) {
-      lines.add("level " + level.to_string(), grouped_coverage(model, level));
-      continue;
-    }
-    const LevelNeeds needs = model.needs(level);
-    if (model.cross_calibrated() && needs.met()) {
-      lines.add("level " + level.to_string(), "covers at least " + percent(cross_coverage(level, model.fold_rows())) +
-                                                  " of new outcomes on average over training sets");
-      continue;
-    }
-    const CoverageSpread spread = coverage_spread(level, rows, kSpreadConfidence, parts.guarantee);
-    lines.add("level " + level.to_string(),
-              !needs.met()
-                  ? "infinite: needs " + to_text(needs)
-                  : (parts.calibration.weighted() || model.counts_cluster_rows() ? "covers about " : "covers ") +
-                        internal::percent_range(spread.low, spread.high) + " of new outcomes, with 95% confidence" +
-                        internal::cluster_condition(model));
+    lines.add("level " + level.to_string(), model.scheme().coverage(parts.calibration, level, false));
   }
 }
 
@@ -165,11 +130,9 @@ Json levels_json(const Model& model) {
   Json levels = Json::array();
   for (const Level& level : parts.levels) {
     levels.push_back({{"level", level.value()}, {"min_rows", model.needs(level).needed}});
-    if (model.cross_calibrated()) {
-      levels.back()["at_least"] = cross_coverage(level, model.fold_rows());
-      continue;
-    }
-    levels.back().update(json_of(coverage_spread(level, model.calibration_rows(), kSpreadConfidence, parts.guarantee)));
+    const CalibrationScheme& scheme = model.scheme();
+    if (const auto spread = scheme.spread(parts.calibration, level)) levels.back().update(json_of(*spread));
+    if (const auto least = scheme.least_coverage(level)) levels.back()["at_least"] = *least;
   }
   return levels;
 }
@@ -190,6 +153,7 @@ std::string to_text(const ModelReport& report) {
 
 std::string to_json(const ModelReport& report) {
   const ModelParts& parts = report.model.parts();
+  const SchemeDescription description = report.model.scheme().describe(parts.calibration);
   return internal::dump(
       {{"model", report.file},
        {"bytes", report.bytes},
@@ -199,7 +163,7 @@ std::string to_json(const ModelReport& report) {
        {"upper_prediction", internal::or_null(parts.upper_prediction)},
        {"group", internal::or_null(parts.group)},
        {"cluster", internal::or_null(parts.cluster)},
-       {"cluster_rule", internal::cluster_rule_json(report.model)},
+       {"cluster_rule", internal::cluster_rule_json(description)},
        {"pool_groups", parts.pool_groups},
        {"weight", internal::or_null(parts.weight)},
        {"shift", function_json(parts.shift.get())},
@@ -218,14 +182,14 @@ std::string to_json(const ModelReport& report) {
         {{"rows_seen", parts.calibration.rows_seen()},
          {"rows_kept", parts.calibration.rows_kept()},
          {"groups", parts.calibration.groups().size()},
-         {"grouped", parts.calibration.grouped()},
-         {"by_group", parts.calibration.grouped() ? internal::groups_json(report.model) : Json()},
-         {"clusters", internal::clusters_json(parts.calibration)},
-         {"weighted", parts.calibration.weighted()},
+         {"grouped", description.groups.has_value()},
+         {"by_group", internal::groups_json(description)},
+         {"clusters", internal::cluster_count_json(description)},
+         {"weighted", !description.weights.empty()},
          {"effective_rows", parts.calibration.effective_rows()}}},
-       {"fold_rows", report.model.fold_rows()},
+       {"fold_rows", report.model.scheme().rows_by_fold()},
        {"guarantee", json_of(parts.guarantee)},
-       {"guarantee_statement", guarantee_statement(report.model).to_string()},
+       {"guarantee_statement", report.model.guarantee_statement().to_string()},
        {"levels", levels_json(report.model)},
        {"online", parts.online ? json_of(*parts.online) : Json(nullptr)},
        {"notes", parts.notes}});

@@ -66,10 +66,8 @@ OverallVerdict seen_verdict(const EvaluationReport& report) {
           .level = level};
 }
 
-bool is_clustered(const EvaluationReport& report) { return report.model && report.model->clustered; }
-
 /// What the calibration counts.
-const char* unit_of(const EvaluationReport& report) { return is_clustered(report) ? "cluster" : "row"; }
+std::string unit_of(const EvaluationReport& report) { return report.model ? report.model->unit : "row"; }
 
 /// The coverage that the verdict is about.
 double judged_share(const LevelEvaluation& level) {
@@ -189,7 +187,7 @@ OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low
         " Coverage is lowest, " + headline_share(place->coverage.share, level.level.value()) + ", where " + where + ".";
     verdict.advice.push_back({"look", "Check first what changed where " + where + "."});
   }
-  if (report.model && report.model->cross_calibrated) {
+  if (report.model && !report.model->takes_rows) {
     verdict.advice = {{"fit", "Fit again with rows like these. Keep some rows for a test."}};
     add_given_predictions(report, verdict);
     return verdict;
@@ -390,10 +388,10 @@ OverallVerdict unjudged_verdict(const EvaluationReport& report, const Levels& un
   return verdict;
 }
 
-/// Coverage with weighted rows has no exact law, and it is right only as far as the weights are.
-void add_weights(OverallVerdict& verdict) {
+/// The coverage has no exact law.
+void add_approximation(OverallVerdict& verdict, const std::string& because) {
   if (verdict.mood != "broken") verdict.word += ", approximately";
-  verdict.headline += " This is approximate, because calibration rows have weights.";
+  verdict.headline += " This is approximate, because " + because + ".";
 }
 
 }  // namespace
@@ -470,7 +468,8 @@ std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
   OverallVerdict verdict = finite.empty() ? unjudged_verdict(report, unjudged)
                            : low.empty()  ? valid_verdict(report, *report.model, finite)
                                           : too_low_verdict(report, low);
-  if (report.model->weighted) add_weights(verdict);
+  const std::string& because = report.model->approximate_because;
+  if (!because.empty()) add_approximation(verdict, because);
   if (!finite.empty() && !unjudged.empty()) {
     verdict.headline += " Those of " + names_of(report, unjudged) + " are not judged.";
   }

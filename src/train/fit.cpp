@@ -269,17 +269,7 @@ FitResult fit_split(const FitTable& table, const BaseTrainer* base, const Locali
 }  // namespace
 
 std::string weights_warning(const Model& model) {
-  constexpr std::uint64_t kFew = 10;  // times as many rows as the level needs
-  const Calibration& calibration = model.parts().calibration;
-  const Level& level = model.parts().levels.front();
-  if (!model.weighted() || calibration.rows_kept() == 0 ||
-      calibration.effective_rows() >= kFew * model.parts().guarantee.min_rows(level))
-    return "";
-  return fmt::format(
-      "the weights leave an effective sample size of {} of {} calibration rows, so coverage at level {} varies widely "
-      "from calibration set to calibration set. Add rows of the population of the fitting rows, with their weights, or "
-      "replace the calibration set by rows of the population to predict (population 'target'), which need no weights",
-      calibration.effective_rows(), calibration.rows_kept(), level.to_string());
+  return model.scheme().uncertainty(model.parts().calibration, model.parts().levels.front());
 }
 
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,

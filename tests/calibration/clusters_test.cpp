@@ -307,7 +307,7 @@ TEST(CalibrationClusters, AreMergedFromBatchesAndBytes) {
   EXPECT_EQ(merged.rows_kept(), 48U);
   EXPECT_EQ(merged.rows(0).size(), 48U);
   EXPECT_EQ(merged.groups(), std::vector<std::int64_t>{0});
-  EXPECT_FALSE(merged.grouped());
+  EXPECT_EQ(merged.keys(), RowKeys::kClusters);
 }
 
 TEST(CalibrationClusters, KeepEveryClusterAboveTheCapacity) {

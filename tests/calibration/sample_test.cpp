@@ -94,7 +94,7 @@ TEST(Calibration, IsTheSameWhateverTheOrderAndTheSplit) {
       }
       ASSERT_EQ(parts[0].serialise(), reference.serialise()) << "capacity " << capacity << ", " << n << " rows";
       EXPECT_EQ(parts[0].rows_seen(), n);
-      EXPECT_EQ(parts[0].weighted(), reference.weighted());
+      EXPECT_EQ(parts[0].has_weights(), reference.has_weights());
       EXPECT_EQ(parts[0], reference);
     }
   }
@@ -202,7 +202,7 @@ TEST(Calibration, IsEmptyWhenConstructed) {
   EXPECT_EQ(calibration.rows_seen(), 0U);
   EXPECT_EQ(calibration.rows_kept(), 0U);
   EXPECT_TRUE(calibration.groups().empty());
-  EXPECT_FALSE(calibration.weighted());
+  EXPECT_FALSE(calibration.has_weights());
   Calibration with_nothing;
   with_nothing.add(0, std::span<const double>{});
   with_nothing.merge(calibration);
@@ -216,9 +216,9 @@ TEST(Calibration, RemembersWeightsOfRowsItDidNotKeep) {
     std::vector<double> weights(20, 1.0);
     weights[weighted_row] = 2;
     calibration.add(0, std::vector<double>(20, 1.0), {}, weights);
-    EXPECT_TRUE(calibration.weighted());
-    EXPECT_TRUE(SortedScores(calibration).weighted());
-    EXPECT_TRUE(Calibration::deserialise(calibration.serialise()).weighted());
+    EXPECT_TRUE(calibration.has_weights());
+    EXPECT_TRUE(SortedScores(calibration).needs_test_weight());
+    EXPECT_TRUE(Calibration::deserialise(calibration.serialise()).has_weights());
   }
 }
 
@@ -330,16 +330,16 @@ TEST(Calibration, RefusesToMixRowsWithAndWithoutGroupsAndIsUnchanged) {
   without.add(0, scores);
   Calibration with;
   with.add(0, scores, {}, {}, groups);
-  EXPECT_FALSE(without.grouped());
-  EXPECT_TRUE(with.grouped());
+  EXPECT_EQ(without.keys(), RowKeys::kNone);
+  EXPECT_EQ(with.keys(), RowKeys::kGroups);
   EXPECT_EQ(without.rows(0)[0].group, std::nullopt);
   EXPECT_EQ(with.rows(0)[0].group, 0);
   EXPECT_NE(without, with);
   for (const Calibration& calibration : {without, with}) {
-    EXPECT_EQ(Calibration::deserialise(calibration.serialise()).grouped(), calibration.grouped());
+    EXPECT_EQ(Calibration::deserialise(calibration.serialise()).keys(), calibration.keys());
     EXPECT_EQ(Calibration::deserialise(calibration.serialise()), calibration);
-    const Calibration& other = calibration.grouped() ? without : with;
-    const std::string part = calibration.grouped()
+    const Calibration& other = (calibration.keys() == RowKeys::kGroups) ? without : with;
+    const std::string part = (calibration.keys() == RowKeys::kGroups)
                                  ? "these rows have no groups, but the 3 rows in the calibration set have"
                                  : "these rows have groups, but the 3 rows in the calibration set have none";
     const auto refused = [&](const std::function<void(Calibration&)>& change) {
@@ -349,10 +349,13 @@ TEST(Calibration, RefusesToMixRowsWithAndWithoutGroupsAndIsUnchanged) {
     };
     refused([&](Calibration& changed) { changed.merge(other); });
     refused([&](Calibration& changed) {
-      changed.add(10, scores, {}, {}, calibration.grouped() ? std::span<const std::int64_t>() : groups);
+      changed.add(10, scores, {}, {},
+                  (calibration.keys() == RowKeys::kGroups) ? std::span<const std::int64_t>() : groups);
     });
     refused([&](Calibration& changed) {
-      changed.add(10, {.score = 1, .group = calibration.grouped() ? std::nullopt : std::optional<std::int64_t>(5)});
+      changed.add(10,
+                  {.score = 1,
+                   .group = (calibration.keys() == RowKeys::kGroups) ? std::nullopt : std::optional<std::int64_t>(5)});
     });
     Calibration merged = calibration;
     merged.merge(Calibration());

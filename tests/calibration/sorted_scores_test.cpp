@@ -49,7 +49,7 @@ TEST(SortedScores, GiveTheSameWithEqualWeightsAsWithout) {
       weighted.add(0, scores, {}, std::vector<double>(n, weight));
       const SortedScores expected(plain);
       const SortedScores found(weighted);
-      EXPECT_EQ(found.weighted(), weight != 1);
+      EXPECT_EQ(found.needs_test_weight(), weight != 1);
       for (const Level& level : levels) {
         ASSERT_EQ(found.quantile(level, 0, weight), expected.quantile(level))
             << "weight " << weight << ", " << n << " rows, level " << level.to_string();

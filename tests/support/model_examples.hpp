@@ -179,14 +179,14 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   const std::vector<std::int64_t> known = model.parts().calibration.groups();
   std::vector<std::int64_t> groups(kRows, known.empty() ? 0 : known.back());
   groups[0] = 7;
-  const bool grouped = model.parts().calibration.grouped();
+  const bool grouped = model.parts().calibration.keys() == RowKeys::kGroups;
   ModelRows rows{.x = {x.data(), kRows, features}, .groups = grouped ? groups : std::span<const std::int64_t>()};
   std::vector<double> given;  // one per row, two quantiles per row, or one per row and fold
   const std::size_t prediction_columns = model.prediction_columns().size();
   for (std::size_t i = 0; i < kRows * prediction_columns; ++i) given.push_back(kValues[i / prediction_columns]);
   rows.predictions = given;
   constexpr double kWeights[] = {1, 1e-300, 2, 1e300, 0.5, kInfinity};
-  if (model.needs_weights()) rows.weights = kWeights;
+  if (model.scheme().reads(Role::kWeight, Step::kPredict)) rows.weights = kWeights;
   const Answers found = answers(model, rows, model.parts().levels);
   for (std::size_t i = 0; i < found.lower.size(); ++i) {
     if (!(found.lower[i] <= found.upper[i])) throw std::logic_error("an interval that is none");
@@ -196,7 +196,7 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   if (!grouped && prediction_columns <= 1) {
     std::optional<RowPrediction> prediction;
     if (model.needs_predictions()) prediction = kValues[2];
-    const auto weight = model.needs_weights() ? std::optional(kWeights[2]) : std::nullopt;
+    const auto weight = model.scheme().reads(Role::kWeight, Step::kPredict) ? std::optional(kWeights[2]) : std::nullopt;
     const Interval alone = model.interval(rows.x.row(2), model.parts().levels[0], prediction, std::nullopt, weight);
     if (alone.upper < alone.lower) throw std::logic_error("an interval that is none");
   }

@@ -77,7 +77,7 @@ MeasuredCoverage measured_coverage(const EvaluationPage& page) {
                             .rows = page.predictions.size(),
                             .calibration_rows = model.calibration_rows(),
                             .expected = page.expected};
-  if (!model.grouped() && !model.weighted() && !model.cross_calibrated()) {
+  if (model.scheme().spread_is_exact()) {
     measured.greatest_level = model.parts().guarantee.max_level(*measured.calibration_rows);
   }
   // The band of all these levels is wider than the range of those that are evaluated.

@@ -45,27 +45,27 @@ struct OrderedRows {
 };
 
 /// The mean width of the first known rows, or of the last ones, up to the value at a tenth, which may have many rows.
-double width_at_the_end(const IntervalRows& rows, const OrderedRows& ordered, double end, bool first) {
+double width_at_the_end(const IntervalRows& rows, const OrderedRows& rows_in_order, double end, bool first) {
   CompensatedSum sum;
   std::size_t n = 0;
-  for (std::size_t i = 0; i < ordered.known.size(); ++i) {
-    if (first ? ordered.known[i] > end : ordered.known[i] < end) continue;
-    sum.add(width_of(rows, ordered.row(ordered.order[i])));
+  for (std::size_t i = 0; i < rows_in_order.known.size(); ++i) {
+    if (first ? rows_in_order.known[i] > end : rows_in_order.known[i] < end) continue;
+    sum.add(width_of(rows, rows_in_order.row(rows_in_order.order[i])));
     ++n;
   }
   return sum.value() / static_cast<double>(n);
 }
 
 /// "Widths grow with the prediction: ..."; empty if some of these widths are infinite, or values equal or few.
-std::string widths_text(const IntervalRows& rows, const OrderedRows& ordered, const std::string& called) {
+std::string widths_text(const IntervalRows& rows, const OrderedRows& rows_in_order, const std::string& called) {
   constexpr std::size_t kFewRows = 20;
-  const std::vector<double>& known = ordered.known;
+  const std::vector<double>& known = rows_in_order.known;
   if (known.size() < kFewRows) return "";
   const double low = known[known.size() / 10 - 1];
   const double high = known[known.size() - known.size() / 10];
   if (low == high) return "";
-  const double first = width_at_the_end(rows, ordered, low, true);
-  const double last = width_at_the_end(rows, ordered, high, false);
+  const double first = width_at_the_end(rows, rows_in_order, low, true);
+  const double last = width_at_the_end(rows, rows_in_order, high, false);
   if (!std::isfinite(first) || !std::isfinite(last)) return "";
   constexpr double kClear = 1.25;
   const std::string how = last > kClear * first   ? "grow with "
@@ -228,13 +228,13 @@ IntervalsFigure intervals_figure(const IntervalRows& rows, std::span<const doubl
                                  const std::optional<Level>& level, const std::string& target, std::size_t max_rows) {
   check_figure(rows, max_rows);
   check_size(predictions.size(), rows.outcomes.size(), "predictions", "intervals");
-  const OrderedRows ordered(predictions, {});
+  const OrderedRows rows_in_order(predictions, {});
   IntervalsFigure figure;
   figure.heading = "Intervals and outcomes";
   figure.x_name = "rows in the order of their predictions";
-  figure.shown = ordered.sample(max_rows);
+  figure.shown = rows_in_order.sample(max_rows);
   figure.places = side_by_side(figure.shown.size());
-  add_intervals(figure, rows, level, target, widths_text(rows, ordered, "the prediction"));
+  add_intervals(figure, rows, level, target, widths_text(rows, rows_in_order, "the prediction"));
   return figure;
 }
 
@@ -242,29 +242,29 @@ IntervalsFigure feature_figure(const IntervalRows& rows, const FeatureColumn& fe
                                const std::optional<Level>& level, const std::string& target, std::size_t max_rows) {
   check_figure(rows, max_rows);
   if (feature.rows.empty()) check_size(feature.values.size(), rows.outcomes.size(), "values", "intervals");
-  const OrderedRows ordered(feature.values, feature.rows);
+  const OrderedRows rows_in_order(feature.values, feature.rows);
   IntervalsFigure figure;
   figure.heading = "Intervals over " + feature.called;
   figure.x_name = feature.name;
   std::vector<double> drawn;
-  for (const std::size_t i : ordered.sample(max_rows)) {
-    figure.shown.push_back(ordered.row(i));
-    if (std::isfinite(ordered.keys[i])) drawn.push_back(ordered.keys[i]);
+  for (const std::size_t i : rows_in_order.sample(max_rows)) {
+    figure.shown.push_back(rows_in_order.row(i));
+    if (std::isfinite(rows_in_order.keys[i])) drawn.push_back(rows_in_order.keys[i]);
   }
   constexpr std::size_t kMaxSlots = 12;
   const bool labelled = !feature.labels.empty();
-  if (const auto slots = slots_of(labelled ? drawn : ordered.known, labelled ? drawn.size() : kMaxSlots)) {
+  if (const auto slots = slots_of(labelled ? drawn : rows_in_order.known, labelled ? drawn.size() : kMaxSlots)) {
     place_in_slots(figure, *slots, drawn, feature.labels);
   } else {
-    if (is_skewed(ordered.known)) {
-      place_by_rank(figure, ordered.known, drawn.size());
+    if (is_skewed(rows_in_order.known)) {
+      place_by_rank(figure, rows_in_order.known, drawn.size());
     } else {
-      place_on_scale(figure, ordered.known, drawn);
+      place_on_scale(figure, rows_in_order.known, drawn);
     }
     place_missing(figure);
   }
   // Labels have no ends.
-  add_intervals(figure, rows, level, target, labelled ? "" : widths_text(rows, ordered, feature.called));
+  add_intervals(figure, rows, level, target, labelled ? "" : widths_text(rows, rows_in_order, feature.called));
   return figure;
 }
 

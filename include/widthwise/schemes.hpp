@@ -1,0 +1,236 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <widthwise/calibration.hpp>
+#include <widthwise/coverage_law.hpp>
+#include <widthwise/guarantee.hpp>
+#include <widthwise/interface.hpp>
+#include <widthwise/level.hpp>
+#include <widthwise/plan.hpp>
+
+namespace widthwise {
+
+/// Confidence of the coverage range in the reports of a model and of a calibration.
+inline constexpr double kSpreadConfidence = 0.95;
+
+/// What a column says about a row, other than a feature, a prediction or an outcome.
+enum class Role {
+  kGroup,        ///< label of the group whose quantile the row takes
+  kCluster,      ///< label of the set of dependent rows that the row belongs to
+  kClusterSize,  ///< number of rows of the cluster of a row to predict
+  kWeight,       ///< likelihood ratio of the population to predict to that of the calibration rows
+};
+
+/// A step that reads rows.
+enum class Step { kCalibrate, kPredict, kEvaluate };
+
+/// The columns by role that come with some rows.
+struct GivenRoles {
+  bool groups = false;    ///< whether each row has a group
+  bool clusters = false;  ///< whether each row has a cluster
+  bool weights = false;   ///< whether each row has a weight
+};
+
+/// What not every scheme supports.
+enum class SchemeUse {
+  kStream,     ///< online calibration
+  kTimeOrder,  ///< the test of exchangeability of rows in time order
+  kFold,       ///< calibrate the model of one fold
+  kQuantiles,  ///< quantiles of the outcome
+};
+
+/// The coverage that a scheme guarantees, with its conditions, in words.
+struct GuaranteeStatement {
+  std::string kind;  ///< "marginal", "training-conditional", "group-conditional", "weighted", "approximate", ...
+  std::string text;  ///< what is guaranteed, on average over what, and under which conditions
+  /// Whether new rows that are exchangeable with the calibration rows have marginal coverage of at least the level.
+  bool is_marginal_for_rows = true;
+
+  /// "marginal: coverage of at least the level, ..."
+  [[nodiscard]] std::string to_string() const { return kind + ": " + text; }
+};
+
+/// What finite intervals of a level need, and what a calibration without groups has.
+struct LevelNeeds {
+  std::uint64_t needed = 0;        ///< calibration rows, or clusters
+  std::uint64_t have = 0;          ///< those of the model; of weighted rows, the effective sample size
+  bool clusters = false;           ///< whether both count clusters
+  std::uint64_t cluster_size = 0;  ///< rows that a new cluster has at most, if rows of clusters count; else 0
+
+  [[nodiscard]] bool met() const { return have >= needed; }  ///< whether intervals are finite
+
+  /// "9 calibration rows", "9 calibration clusters", "450 calibration rows for clusters of up to 50 rows".
+  [[nodiscard]] std::string to_string() const;
+};
+
+/// The calibration rows of one group.
+struct GroupCount {
+  std::string label;       ///< of the group
+  std::uint64_t rows = 0;  ///< kept rows
+  bool pooled = false;     ///< whether the group takes the quantile of the pooled groups
+};
+
+/// The clusters of a calibration, and how they count.
+struct ClusterCounts {
+  ClusterForm form = ClusterForm::kRows;  ///< what counts once
+  std::uint64_t count = 0;                ///< number of clusters
+  std::uint64_t rows = 0;                 ///< of all clusters
+  std::uint64_t largest = 0;              ///< rows of the largest one
+  std::uint64_t effective = 0;            ///< Calibration::effective_clusters
+  std::uint64_t max_size = 0;             ///< ClusterRule::max_size
+};
+
+/// What reports show of a calibration.
+struct SchemeDescription {
+  std::string summary = {};  ///< numbers of rows and what follows
+  std::string parts = {};    ///< ", in 16 groups", ", in 40 clusters of up to 12 rows"; or empty
+  std::string weights = {};  ///< ", weighted (effective sample size 212)"; or empty
+  std::string pooled = {};   ///< which groups are pooled, a clause; or empty
+  std::vector<std::pair<std::string, std::string>> lines = {};  ///< further names and values
+  std::optional<std::vector<GroupCount>> groups = {};           ///< of each group, if rows have groups
+  std::optional<ClusterCounts> clusters = {};                   ///< if rows have clusters, or will have them
+};
+
+/// What a scheme is made from.
+struct SchemeOptions {
+  Guarantee guarantee = {};       ///< of intervals and quantiles
+  std::string group = {};         ///< name of the column of groups; empty without one
+  std::string cluster = {};       ///< likewise of clusters
+  std::string weight = {};        ///< likewise of likelihood ratios
+  bool learns_weights = false;    ///< whether the model computes likelihood ratios from the features
+  std::string time = {};          ///< name of the column of times that the fit split its rows by; or empty
+  std::uint64_t pool_groups = 0;  ///< groups with fewer calibration rows are pooled; 0: none
+  ClusterForm cluster_coverage = ClusterForm::kRows;  ///< what counts once, if there are clusters
+  std::uint64_t max_cluster_size = 0;                 ///< rows that a new cluster has at most, as declared; 0: unknown
+  std::uint64_t fit_cluster_size = 0;                 ///< rows of the largest cluster of the fit; 0: unknown
+  std::vector<std::uint64_t> rows_by_fold = {};       ///< calibration rows of each fold, with folds; else empty
+};
+
+/// How calibration rows count for a new row: which columns they need, which rows may calibrate, what is guaranteed and
+/// under which conditions, and the law of the covered count. Models, evaluations, reports and streams ask a scheme and
+/// know none by name; a new scheme is one class in src/schemes.
+///
+/// A scheme is made for a calibration, which is passed to the questions about its rows.
+/// Invariant: immutable. Thread safety: full.
+class CalibrationScheme : public Interface {
+ public:
+  /// The scheme of these options and of the rows of a calibration, which decide where options name no column.
+  [[nodiscard]] static std::shared_ptr<const CalibrationScheme> of(SchemeOptions options,
+                                                                   const Calibration& calibration);
+
+  [[nodiscard]] const SchemeOptions& options() const { return options_; }  ///< as given
+
+  /// How clusters count; the largest size is the declared one or that of the largest known cluster.
+  [[nodiscard]] const ClusterRule& cluster_rule() const { return cluster_rule_; }
+
+  // ---- rows
+
+  /// Whether a step reads a column of this role; Role::kClusterSize may be left out.
+  [[nodiscard]] virtual bool reads(Role role, Step step) const;
+
+  /// Whether new rows have weights, so that rows of the same group may have different quantiles.
+  [[nodiscard]] virtual bool weighs_new_rows() const { return false; }
+
+  /// Why verdicts on coverage are approximate, "calibration rows have weights"; empty if they are not.
+  [[nodiscard]] virtual std::string approximate_because() const { return {}; }
+
+  /// Why rows are not independent of each other, "this model has clusters"; empty if they are.
+  [[nodiscard]] virtual std::string dependence() const { return {}; }
+
+  /// Whether rows can be added to the calibration.
+  [[nodiscard]] virtual bool takes_rows() const { return true; }
+
+  /// Throw kInvalidArgument unless rows for this step come with the columns that the scheme needs.
+  virtual void check_roles(const GivenRoles& given, Step step) const;
+
+  /// Why rows cannot come with sizes of clusters; empty if they can.
+  [[nodiscard]] virtual std::string no_cluster_sizes() const { return "the model has no clusters"; }
+
+  /// Throw kInvalidArgument if options, or options and rows of the calibration, contradict each other.
+  virtual void check(const Calibration& calibration) const;
+
+  /// Why a calibration cannot be that of a model with this scheme, a predicate; empty if it can.
+  [[nodiscard]] virtual std::string refuses(const Calibration& calibration) const;
+
+  /// Why the scheme does not support this use, a sentence; empty if it does.
+  [[nodiscard]] virtual std::string refusal(SchemeUse use) const;
+
+  /// Throw kInvalidArgument if rows have no score, parameters or `what` of their own, because several models predict
+  /// each row.
+  virtual void require_one_model(std::string_view what) const;
+
+  // ---- coverage
+
+  /// The guarantee with its conditions; `level` is that of examples.
+  [[nodiscard]] virtual GuaranteeStatement guarantee(const Level& level) const = 0;
+
+  /// The law of the covered count of rows of these groups (n, or empty; those of SortedScores::quantile_group).
+  [[nodiscard]] virtual CalibrationRanks law(const Calibration& calibration, const Level& level,
+                                             std::span<const std::int64_t> row_groups) const;
+
+  /// Number of calibration rows that are kept.
+  [[nodiscard]] virtual std::uint64_t rows(const Calibration& calibration) const { return calibration.rows_kept(); }
+
+  /// Of each fold; empty without folds.
+  [[nodiscard]] const std::vector<std::uint64_t>& rows_by_fold() const { return options_.rows_by_fold; }
+
+  /// What the width of intervals depends on: rows, effective rows, or clusters.
+  [[nodiscard]] virtual std::uint64_t units(const Calibration& calibration) const;
+
+  /// "row", "cluster": what one unit is.
+  [[nodiscard]] virtual const char* unit_name() const { return "row"; }
+
+  /// What finite intervals of a level need. With groups, every group needs it.
+  [[nodiscard]] virtual LevelNeeds needs(const Calibration& calibration, const Level& level) const;
+
+  /// The range of coverage over calibration sets, as reports show it; none if there is only a lower bound.
+  [[nodiscard]] virtual std::optional<CoverageSpread> spread(const Calibration& calibration, const Level& level) const;
+
+  /// Whether `spread` is exact for the coverage of all new rows.
+  [[nodiscard]] virtual bool spread_is_exact() const { return false; }
+
+  /// The least coverage on average over training sets, if there is no spread.
+  [[nodiscard]] virtual std::optional<double> least_coverage(const Level& level) const;
+
+  // ---- words for reports
+
+  /// What intervals of a level do: "cover 85.1% to 94.0% of new outcomes, with 95% confidence", "are infinite: the
+  /// level needs 9 calibration rows". A plural predicate, or a singular one.
+  [[nodiscard]] virtual std::string coverage(const Calibration& calibration, const Level& level, bool plural) const;
+
+  /// "intervals of level 0.99 are infinite: the level needs 99 calibration rows, the model has 50"; empty if they are
+  /// finite. With groups, the message lists those with infinite intervals.
+  [[nodiscard]] virtual std::string infinite_warning(const Calibration& calibration, const Level& level) const;
+
+  /// Why the coverage of one calibration set may be far from the level, a sentence with a remedy; empty if it is not.
+  [[nodiscard]] virtual std::string uncertainty(const Calibration& calibration, const Level& level) const;
+
+  /// What reports show.
+  [[nodiscard]] virtual SchemeDescription describe(const Calibration& calibration) const;
+
+  /// "in each group", with a blank before it, if the guarantee holds in each; else empty.
+  [[nodiscard]] virtual std::string scope() const { return {}; }
+
+ protected:
+  CalibrationScheme(SchemeOptions options, const Calibration& calibration);
+
+  /// Whether `spread` is stated as approximate.
+  [[nodiscard]] virtual bool is_approximate(const Calibration& calibration) const;
+  /// A clause after a coverage range, with its comma; or empty.
+  [[nodiscard]] virtual std::string condition(const Calibration& /*calibration*/) const { return {}; }
+
+ private:
+  SchemeOptions options_;
+  ClusterRule cluster_rule_;
+};
+
+}  // namespace widthwise
