@@ -69,19 +69,6 @@ EvaluatedTable::EvaluatedTable(const EvaluationArguments& arguments, EvaluatedLe
   report_.unknown_categories = table_->unknown_categories();
 }
 
-void EvaluatedTable::check_dependence(const EvaluationArguments& arguments, EvaluatedLevels which) const {
-  const std::string dependence = model_.scheme().dependence();
-  if (dependence.empty()) return;
-  const auto refuse_if = [&](bool asked, const char* what, const char* remedy) {
-    if (!asked) return;
-    throw internal::make_error(ErrorCode::kInvalidArgument, "{} independent rows, but {}; {}", what, dependence,
-                               remedy);
-  };
-  refuse_if(which == EvaluatedLevels::kAll, "the pictures need", "use 'widthwise evaluate'");
-  refuse_if(!arguments.by.empty(), "--by: the confidence intervals of bins need", "evaluate without --by");
-  refuse_if(arguments.conditional, "--conditional: the classifier needs", "evaluate without --conditional");
-}
-
 void EvaluatedTable::read() {
   const std::string& target = model_.parts().target;
   ProgressBar bar("rows");

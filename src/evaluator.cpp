@@ -26,8 +26,8 @@ void check_options(const Model& model, const EvaluatorOptions& options) {
   if (dependence.empty()) return;
   const auto refuse_if = [&](bool asked, const char* what, const char* remedy) {
     if (!asked) return;
-    throw internal::make_error(ErrorCode::kInvalidArgument, "{} independent rows, but {}; {}", what,
-                               dependence, remedy);
+    throw internal::make_error(ErrorCode::kInvalidArgument, "{} independent rows, but {}; {}", what, dependence,
+                               remedy);
   };
   refuse_if(!options.counted_levels.empty(), "the pictures need", "use 'evaluate'");
   refuse_if(options.by_column, "by: the confidence intervals of bins need", "evaluate without it");

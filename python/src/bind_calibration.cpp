@@ -3,8 +3,8 @@
 #include <widthwise/calibration_shard.hpp>
 #include <widthwise/joined_labels.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/seen_rows.hpp>
 #include <widthwise/schemes.hpp>
+#include <widthwise/seen_rows.hpp>
 
 #include "bindings.hpp"
 #include "message.hpp"
