@@ -162,7 +162,7 @@ Model calibrated(const Model& model, bool merged = false) {
   CalibrationShard other = CalibrationShard::of(model);
   model.calibrate(other.calibration, rows.slice(0, 25), std::span(table.y).first(25), 0);
   model.calibrate(whole.calibration, rows.slice(25, kRows - 25), std::span(table.y).subspan(25), 25);
-  merge_shard(whole, deserialise_shard(serialise_shard(other)), model);
+  merge_shard(whole, deserialise_shard(serialise_shard(other)));
   return model.with_calibration(std::move(whole.calibration));
 }
 
