@@ -122,10 +122,10 @@ std::vector<Scheme> all_schemes() {
       {"rows of clusters",
        model_with([](ModelParts& parts) {
          parts.cluster = "patient";
-         parts.max_cluster_size = 40;
+         parts.max_cluster_size = 12;
        }),
        "marginal",
-       {"each row counts once, for clusters of at most 40 rows", "new clusters are exchangeable"}},
+       {"each row counts once, for clusters of at most 12 rows", "new clusters are exchangeable"}},
       {"clusters",
        model_with([](ModelParts& parts) {
          parts.cluster = "patient";
@@ -216,8 +216,9 @@ TEST(Schemes, WithoutAnExactLawVerdictsAreApproximateOrBounds) {
     const CalibrationRanks law = model.law(0.8);
     const bool pools = model.parts().pool_groups > 0;
     EXPECT_EQ(contains_any(found.summary, not_exact), !law.is_exact() || pools) << scheme.name << ": " << found.summary;
-    EXPECT_EQ(law.is_exact(), model.scheme().spread_is_exact() || model.parts().group == "city")
-        << scheme.name << ": in groups, the law of each is exact unless rows have weights";
+    EXPECT_EQ(law.is_exact(), model.scheme().takes_rows() && model.scheme().approximate_because().empty() &&
+                                  model.scheme().dependence().empty())
+        << scheme.name;
     if (law.sets) {
       EXPECT_EQ(found.places_tested, 0U) << scheme.name;
     }

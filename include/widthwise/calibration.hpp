@@ -218,7 +218,7 @@ class Calibration {
   [[nodiscard]] bool labelled() const;
 
   /// Number of rows added to one group, including those not kept.
-  [[nodiscard]] std::uint64_t rows_seen(std::int64_t group) const;
+  [[nodiscard]] std::uint64_t rows_seen_in(std::int64_t group) const;
 
   /// Number of rows kept in one group.
   [[nodiscard]] std::uint64_t rows_in(std::int64_t group) const;

@@ -494,7 +494,7 @@ bool Calibration::labelled() const {
   return std::ranges::any_of(samples_, [](const auto& group) { return !group.second.label.empty(); });
 }
 
-std::uint64_t Calibration::rows_seen(std::int64_t group) const {
+std::uint64_t Calibration::rows_seen_in(std::int64_t group) const {
   const auto found = samples_.find(group);
   return found == samples_.end() || keys_ == RowKeys::kClusters ? 0 : found->second.seen;
 }

@@ -167,14 +167,14 @@ class Groups final : public CalibrationScheme {
 
  private:
   [[nodiscard]] bool is_pooled(const Calibration& calibration, std::int64_t group) const {
-    return calibration.rows_seen(group) < options().pool_groups;
+    return calibration.rows_seen_in(group) < options().pool_groups;
   }
 
   /// The scores of the quantile of the pooled groups, see SortedScores.
   [[nodiscard]] std::uint64_t rest_rows(const Calibration& calibration) const {
     std::uint64_t rows = 0;
     for (const std::int64_t group : calibration.groups()) {
-      if (calibration.rows_seen(group) <= options().pool_groups) rows += calibration.rows_in(group);
+      if (calibration.rows_seen_in(group) <= options().pool_groups) rows += calibration.rows_in(group);
     }
     return rows;
   }

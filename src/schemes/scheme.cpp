@@ -25,8 +25,10 @@ std::string internal::with_guarantee(const Guarantee& guarantee) {
 std::shared_ptr<const CalibrationScheme> CalibrationScheme::of(SchemeOptions options, const Calibration& calibration) {
   const bool has_weights = options.learns_weights || !options.weight.empty() || calibration.has_weights();
   const bool has_time = !options.time.empty();
-  const bool has_clusters = !options.cluster.empty() || calibration.keys() == RowKeys::kClusters;
-  const bool has_groups = !options.group.empty() || calibration.keys() == RowKeys::kGroups;
+  // Columns that options name decide; check() refuses rows that were added with other ones.
+  const bool names_none = options.cluster.empty() && options.group.empty();
+  const bool has_clusters = names_none ? calibration.keys() == RowKeys::kClusters : !options.cluster.empty();
+  const bool has_groups = names_none ? calibration.keys() == RowKeys::kGroups : !options.group.empty();
   internal::SchemePointer scheme;
   if (!options.rows_by_fold.empty()) {
     scheme = internal::make_folds(std::move(options), calibration);
