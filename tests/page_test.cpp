@@ -72,7 +72,7 @@ TEST(Svg, DropsTicksThatCollideAndKeepsTheLast) {
 /// The caption of intervals over values, of which the widths are given.
 std::string caption_over(const std::vector<double>& values, const std::vector<double>& widths) {
   const std::vector<double> zeros(values.size(), 0);
-  const internal::FeatureColumn feature{.called = "size", .name = "size", .rows = {}, .values = values};
+  const internal::FeatureColumn feature{.name = "size", .rows = {}, .values = values};
   return internal::feature_figure({zeros, widths, zeros}, feature, std::nullopt, "y").caption;
 }
 

@@ -77,8 +77,7 @@ nb::dict intervals_figure(const Doubles& lower, const Doubles& upper, const Doub
     const IntervalRows rows{span_of(lower), span_of(upper), span_of(outcomes)};
     const std::optional<Level> shown = level ? std::optional<Level>(*level) : std::nullopt;
     if (!column) return internal::intervals_figure(rows, span_of(values), shown, target, max_rows);
-    const internal::FeatureColumn feature{.called = column->first,
-                                          .name = column->first,
+    const internal::FeatureColumn feature{.name = column->first,
                                           .rows = {},
                                           .values = {values.data(), values.data() + values.size()},
                                           .labels = column->second};
@@ -121,6 +120,7 @@ nb::dict coverage_dict(const internal::MeasuredCoverage& measured) {
 
 void bind_figures(nb::module_& module) {
   module.attr("ROWS_SHOWN") = internal::kRowsShown;
+  module.def("prediction_name", &internal::prediction_name, nb::arg("target"));
   module.def("width_name", &internal::width_name, nb::arg("target"));
   module.def("intervals_figure", &intervals_figure, nb::arg("lower"), nb::arg("upper"), nb::arg("outcomes"),
              nb::arg("values"), nb::arg("column").none(), nb::arg("target"), nb::arg("level").none(),

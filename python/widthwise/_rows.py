@@ -83,7 +83,7 @@ class ModelRows:
         names = self.table.names
         if isinstance(feature, str):
             if feature == PREDICTION and feature not in names:
-                return By(f"prediction of {self.model.target}", self.predictions(), [])
+                return By(_core.prediction_name(self.model.target), self.predictions(), [])
             if feature not in names:
                 near = difflib.get_close_matches(feature, names, n=1)
                 hint = f"did you mean {near[0]!r}?" if near else f"they are {', '.join(names)}"

@@ -61,11 +61,13 @@ struct IntervalsFigure : FigureText {
                                                const std::optional<Level>& level, const std::string& target,
                                                std::size_t max_rows = kRowsShown);
 
+/// "prediction of price": the name of the prediction as a feature.
+[[nodiscard]] std::string prediction_name(const std::string& target);
+
 /// A feature, or the prediction, of some of the rows.
 struct FeatureColumn {
-  std::string called;                    ///< in sentences: its name, or "the prediction"
-  std::string name;                      ///< of the axis
-  std::span<const std::size_t> rows;     ///< m numbers of rows
+  std::string name;                      ///< or prediction_name
+  std::span<const std::size_t> rows;     ///< m numbers of rows; empty for all rows
   std::vector<double> values;            ///< m; NaN for a missing value
   std::vector<std::string> labels = {};  ///< of the values, which are their numbers; empty for a feature of numbers
 };

@@ -335,11 +335,9 @@ std::optional<internal::FeatureColumn> shown_feature(const EvaluationPage& page,
   const std::vector<std::string>& features = page.report.features;
   for (const FeatureBins& bins : level.by_feature) {
     if (bins.feature < features.size() && page.model.categories_of(bins.feature).size() > 0) continue;
-    internal::FeatureColumn column{.called = "the prediction",
-                                   .name = "prediction of " + page.model.parts().target,
-                                   .rows = page.search.rows,
-                                   .values = {}};
-    if (bins.feature < features.size()) column.called = column.name = features[bins.feature];
+    internal::FeatureColumn column{
+        .name = internal::prediction_name(page.model.parts().target), .rows = page.search.rows, .values = {}};
+    if (bins.feature < features.size()) column.name = features[bins.feature];
     for (std::size_t i = 0; i < page.search.rows.size(); ++i) {
       column.values.push_back(bins.feature < features.size() ? page.search.features(i, bins.feature)
                                                              : page.predictions[page.search.rows[i]]);
@@ -379,7 +377,7 @@ void add_bins(Gallery& gallery, const EvaluationPage& page, const LevelEvaluatio
   const std::vector<std::string>& features = page.report.features;
   for (const FeatureBins& feature : level.by_feature) {
     if (feature.feature == features.size()) {
-      add(feature.bins, "the prediction", "prediction of " + page.model.parts().target);
+      add(feature.bins, "the prediction", internal::prediction_name(page.model.parts().target));
     } else if (const std::string& name = features[feature.feature]; !level.by || level.by->name != name) {
       add(feature.bins, name, name);
     }

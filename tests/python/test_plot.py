@@ -178,17 +178,17 @@ def test_names_are_text_and_no_formulas(fresh, bounds):
 def test_captions_are_those_of_the_page(model, fresh):
     harder = np.where(fresh.X[:, 1] > 3.6, fresh.y + 4, fresh.y)
     for y in (fresh.y, harder):
-        page = report(model, fresh.X, y, confidence_level=0.9).html
-        figures = re.findall(r"<h3[^>]*>(.*?)</h3>.*?<figcaption[^>]*>(.*?)</figcaption>", page, flags=re.DOTALL)
+        page = report(model, fresh.X, y, confidence_level=0.9)
+        figures = re.findall(r"<h3[^>]*>(.*?)</h3>.*?<figcaption[^>]*>(.*?)</figcaption>", page.html, flags=re.DOTALL)
         captions = {html.unescape(heading): html.unescape(caption) for heading, caption in figures}
         options = {"confidence_level": 0.9}
-        feature = next(heading for heading in captions if heading.startswith("Intervals over x"))
+        feature = next(heading for heading in captions if heading.startswith("Intervals over"))
         displays = {
             "Intervals and outcomes": IntervalDisplay.from_estimator(model, fresh.X, y, **options),
-            feature: IntervalDisplay.from_estimator(model, fresh.X, y, by=feature.split()[-1], **options),
+            feature: IntervalDisplay.from_estimator(model, fresh.X, y, by=feature.rpartition(" ")[2], **options),
             "Coverage at every level": CoverageDisplay.from_estimator(model, fresh.X, y),
             "How wide intervals are": WidthDisplay.from_estimator(model, fresh.X, y, **options),
-            "Coverage by width": ConditionalCoverageDisplay.from_estimator(model, fresh.X, y, **options),
+            "Coverage by width": ConditionalCoverageDisplay.from_evaluation(page.evaluation),
         }
         assert {heading: display.summary for heading, display in displays.items()} == {
             heading: captions[heading] for heading in displays

@@ -311,18 +311,11 @@ class ConditionalCoverageDisplay(Display):
         share, low, high = (np.array([coverage[end] for coverage in found]) for end in ("share", "low", "high"))
         place = np.arange(len(shown))
         confidence, weak, level = self._figure["legend"]
+        bars: dict[str, Any] = {"markersize": 5.5, "elinewidth": 1.6}
         for chosen, colour, marker, label in ((~below, good(), "o", confidence), (below, bad(), "X", weak)):
             if chosen.any():
-                ax.errorbar(
-                    share[chosen],
-                    place[chosen],
-                    xerr=[(share - low)[chosen], (high - share)[chosen]],
-                    fmt=marker,
-                    color=colour,
-                    markersize=5.5,
-                    elinewidth=1.6,
-                    label=label,
-                )
+                errors = [(share - low)[chosen], (high - share)[chosen]]
+                ax.errorbar(share[chosen], place[chosen], xerr=errors, fmt=marker, color=colour, label=label, **bars)
         ax.axvline(self.confidence_level, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label=level)
         ax.set_ylim(len(shown) - 0.4, -0.6)
         ax.set_yticks(place, [short_text(self.labels[i]) for i in shown])

@@ -206,23 +206,11 @@ class FrontierDisplay(Display):
         ax = self._begin(ax, grid="both")
         shown = [point for point in self.points if np.isfinite([point.mean_width, point.worst_slab]).all()]
         goals = [point for point in shown if point.name != ONE_WIDTH]
-        ax.axhline(
-            self.confidence_level,
-            color=ink(),
-            linewidth=1,
-            linestyle=(0, (4, 3)),
-            label=f"level {level_text(self.confidence_level)}",
-        )
+        level = f"level {level_text(self.confidence_level)}"
+        ax.axhline(self.confidence_level, color=ink(), linewidth=1, linestyle=(0, (4, 3)), label=level)
         if goals:
-            ax.plot(
-                [point.mean_width for point in goals],
-                [point.worst_slab for point in goals],
-                color=good(),
-                marker="o",
-                markersize=7,
-                linewidth=1.5,
-                label="goals",
-            )
+            line = np.array([(point.mean_width, point.worst_slab) for point in goals]).T
+            ax.plot(*line, color=good(), marker="o", markersize=7, linewidth=1.5, label="goals")
         one = next((point for point in shown if point.name == ONE_WIDTH), None)
         if one is not None:
             ax.plot(
@@ -233,14 +221,8 @@ class FrontierDisplay(Display):
                 colour = bad() if point is one else good()
                 ax.vlines(point.mean_width, point.low, point.high, color=colour, alpha=0.4, linewidth=1.6)
             if point is not one:
-                ax.annotate(
-                    point.name,
-                    (point.mean_width, point.worst_slab),
-                    (8, -4),
-                    textcoords="offset points",
-                    va="top",
-                    parse_math=False,
-                )
+                at: dict[str, Any] = {"xytext": (8, -4), "textcoords": "offset points", "va": "top"}
+                ax.annotate(point.name, (point.mean_width, point.worst_slab), parse_math=False, **at)
         if len(shown) < len(self.points):
             left_out = ", ".join(point.name for point in self.points if point not in shown)
             note(ax, f"infinite or not known: {left_out}", y=0.04, va="bottom")

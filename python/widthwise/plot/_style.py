@@ -137,19 +137,11 @@ def legend_above(ax: Axes, side: Literal["left", "right"] = "left") -> None:
     whole = ax.get_tightbbox()
     if side == "left" and whole is not None:
         room -= ax.get_window_extent().x0 - whole.x0  # what is left of the axes: the names of ticks and of the axis
+    options: dict[str, Any] = {"frameon": False, "fontsize": "small", "borderaxespad": 0.2, "borderpad": 0.2}
+    options |= {"handlelength": 1.4, "handletextpad": 0.5, "columnspacing": 1.2}
+    options |= {"loc": f"lower {side}", "bbox_to_anchor": (float(side == "right"), 1)}
     for columns in (4, 2, 1):
-        legend = ax.legend(
-            loc="lower left" if side == "left" else "lower right",
-            bbox_to_anchor=(0 if side == "left" else 1, 1),
-            ncols=columns,
-            frameon=False,
-            fontsize="small",
-            borderaxespad=0.2,
-            borderpad=0.2,
-            handlelength=1.4,
-            handletextpad=0.5,
-            columnspacing=1.2,
-        )
+        legend = ax.legend(ncols=columns, **options)
         if legend.get_window_extent().width <= room:
             return
 

@@ -116,6 +116,7 @@ class WidthDisplay(Display):
             ax.axvline(figure["mean"], color=ink(), linewidth=1.4, label=mean)
             if self.one_width is not None:
                 ax.axvline(self.one_width, color=bad(), linewidth=1.6, linestyle=(0, (4, 2)), label=one_width[0])
+            ax.set_ylim(0, (1.05 + 0.1 * len(figure["notes"])) * max(figure["shares"]))  # with room for the notes
             low, high = figure["x_limits"]
             ax.set_xlim(low - 0.03 * (high - low), high + 0.03 * (high - low))
             plain_numbers(ax.xaxis)

@@ -1,6 +1,6 @@
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <set>
 
 #include "message.hpp"
 #include "page/figures.hpp"
@@ -22,40 +22,38 @@ std::vector<Bin> ranges_of(std::vector<Bin> bins) {
 bool tell_apart(const std::vector<Bin>& ranges, int decimals) {
   const double scale = std::pow(10, decimals);
   const auto rounded = [&](double end) { return std::nearbyint(end * scale); };
-  std::vector<double> lows;
-  std::vector<double> rounded_lows;
+  std::set<double> lows;
+  std::set<double> rounded_lows;
   for (const Bin& bin : ranges) {
     if (bin.low != bin.high && rounded(bin.low) == rounded(bin.high)) return false;
-    lows.push_back(bin.low);
-    rounded_lows.push_back(rounded(bin.low));
+    lows.insert(bin.low);
+    rounded_lows.insert(rounded(bin.low));
   }
-  const auto distinct = [](std::vector<double> numbers) {
-    std::ranges::sort(numbers);
-    return std::ranges::distance(numbers.begin(), std::ranges::unique(numbers).begin());
-  };
-  return distinct(lows) == distinct(rounded_lows);
+  return lows.size() == rounded_lows.size();
 }
 
-/// "47.10", "12,384.5": commas from 10,000 on, so that years have none.
-std::string with_decimals(double x, int decimals) {
-  constexpr std::uint64_t kGrouped = 10'000;
+/// "47.10", or "12,384.5" with commas.
+std::string with_decimals(double x, int decimals, bool commas) {
   const std::string text = fmt::format("{:.{}f}", x, decimals);
   const std::size_t sign = text.starts_with('-') ? 1 : 0;
   const std::size_t point = std::min(text.find('.'), text.size());
   const auto whole = read_whole<std::uint64_t>(std::string_view(text).substr(sign, point - sign));
-  return whole && *whole >= kGrouped ? text.substr(0, sign) + count(*whole) + text.substr(point) : text;
+  return whole && commas ? text.substr(0, sign) + count(*whole) + text.substr(point) : text;
 }
 
 /// Labels, or ranges with the fewest decimals that tell them apart: "47.10 to 47.17".
 std::vector<std::string> names_of(const std::vector<Bin>& bins) {
   constexpr int kMaxDecimals = 6;
   constexpr double kLarge = 1e9;
+  constexpr double kGrouped = 1e4;  // years have no commas
   const std::vector<Bin> ranges = ranges_of(bins);
   int decimals = 0;
   while (decimals <= kMaxDecimals && !tell_apart(ranges, decimals)) ++decimals;
+  const bool commas = std::ranges::any_of(
+      ranges, [](const Bin& bin) { return std::max(std::abs(bin.low), std::abs(bin.high)) >= kGrouped; });
   const auto text = [&](double end) {
     const bool rounds = decimals <= kMaxDecimals && std::abs(end) < kLarge;
-    return rounds ? with_decimals(end, decimals) : significant(end);
+    return rounds ? with_decimals(end, decimals, commas) : significant(end);
   };
   std::vector<std::string> names;
   for (const Bin& bin : bins) {

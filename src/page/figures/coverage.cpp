@@ -13,24 +13,16 @@
 namespace widthwise::internal {
 namespace {
 
-bool has_band(const CoverageFigure& figure) { return !figure.low.empty(); }
-
-/// The index of the level where coverage lies lowest compared with it, of those that are too low if there are any.
-std::size_t lowest(const CoverageFigure& figure, bool any_low) {
-  std::optional<std::size_t> found;
-  const auto gap = [&](std::size_t i) { return figure.coverage[i] - figure.levels[i]; };
-  for (std::size_t i = 0; i < figure.levels.size(); ++i) {
-    if ((!any_low || figure.below[i] != 0) && (!found || gap(i) < gap(*found))) found = i;
-  }
-  return *found;
-}
-
 std::string comparison(const CoverageFigure& figure, const MeasuredCoverage& measured) {
   const auto n = static_cast<std::ptrdiff_t>(figure.levels.size());
   const auto low = n - std::ranges::count(figure.below, 0);
-  const std::size_t i = lowest(figure, low > 0);
+  std::vector<std::size_t> order(figure.levels.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const std::size_t i = *std::ranges::min_element(order, {}, [&](std::size_t at) {
+    return std::pair(low > 0 && figure.below[at] == 0, figure.coverage[at] - figure.levels[at]);
+  });
   const std::string worst = level_name(figure.levels[i]) + ", where it is " + percent(figure.coverage[i]) + ".";
-  if (!has_band(figure)) {
+  if (figure.low.empty()) {
     return "Coverage on " + count_of(measured.rows, "row") + " is lowest compared with the level at " + worst;
   }
   const auto of_levels = [&](std::ptrdiff_t some) {

@@ -238,13 +238,16 @@ IntervalsFigure intervals_figure(const IntervalRows& rows, std::span<const doubl
   return figure;
 }
 
+std::string prediction_name(const std::string& target) { return "prediction of " + target; }
+
 IntervalsFigure feature_figure(const IntervalRows& rows, const FeatureColumn& feature,
                                const std::optional<Level>& level, const std::string& target, std::size_t max_rows) {
   check_figure(rows, max_rows);
   if (feature.rows.empty()) check_size(feature.values.size(), rows.outcomes.size(), "values", "intervals");
   const OrderedRows rows_in_order(feature.values, feature.rows);
   IntervalsFigure figure;
-  figure.heading = "Intervals over " + feature.called;
+  const std::string called = feature.name == prediction_name(target) ? "the prediction" : feature.name;
+  figure.heading = "Intervals over " + called;
   figure.x_name = feature.name;
   std::vector<double> drawn;
   for (const std::size_t i : rows_in_order.sample(max_rows)) {
@@ -264,7 +267,7 @@ IntervalsFigure feature_figure(const IntervalRows& rows, const FeatureColumn& fe
     place_missing(figure);
   }
   // Labels have no ends.
-  add_intervals(figure, rows, level, target, labelled ? "" : widths_text(rows, rows_in_order, feature.called));
+  add_intervals(figure, rows, level, target, labelled ? "" : widths_text(rows, rows_in_order, called));
   return figure;
 }
 
