@@ -27,6 +27,24 @@ from faces import (
     WeightedModel,
 )
 from populations import TIED, draw, with_likelihood_ratios
+from schemes import (
+    Booster,
+    Clustered,
+    ClusteredInCpp,
+    ClustersOnCommandLine,
+    Cross,
+    CrossInCpp,
+    CrossValidated,
+    Dask,
+    DuckDb,
+    Frames,
+    GivenPredictions,
+    Pairs,
+    PairsOnCommandLine,
+    PredictsBelow,
+    Prefit,
+    TimeOrder,
+)
 from sklearn.linear_model import LinearRegression
 from sklearn.tree import DecisionTreeRegressor
 from trials import (
@@ -45,25 +63,6 @@ from trials import (
     PooledInPython,
     VerdictInCpp,
     VerdictInPython,
-)
-
-from schemes import (
-    Booster,
-    Clustered,
-    ClusteredInCpp,
-    ClustersOnCommandLine,
-    Cross,
-    CrossInCpp,
-    CrossValidated,
-    Dask,
-    DuckDb,
-    Frames,
-    GivenPredictions,
-    Pairs,
-    PairsOnCommandLine,
-    PredictsBelow,
-    Prefit,
-    TimeOrder,
 )
 
 FULL = os.environ.get("WIDTHWISE_FULL") == "1"

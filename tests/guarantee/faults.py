@@ -12,10 +12,10 @@ import numpy as np
 from checks import CHECKS, THRESHOLD
 from faces import CommandLine, Deployed, Onnx, Python, Regressor, Stream, inside
 from populations import Rows
+from schemes import Pairs, as_pairs, quiet
 from sklearn.tree import DecisionTreeClassifier
 from trials import LearntWeights, covers
 
-from schemes import Pairs, as_pairs, quiet
 from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor
 
 CHECK_OF = {check.name: check for check in CHECKS}

@@ -14,9 +14,9 @@ import law
 import numpy as np
 from faces import CommandLine, Cpp, inside, read_bounds, write_table
 from populations import FIRST_CLUSTER, Rows
+from schemes import quiet
 from scipy import special, stats
 
-from schemes import quiet
 from widthwise import Localizer, OnlinePredictor, Predictor, WidthwiseRegressor
 
 
