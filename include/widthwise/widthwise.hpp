@@ -5,6 +5,7 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/calibration_shard.hpp>
 #include <widthwise/conformal_predictor.hpp>
+#include <widthwise/coverage_law.hpp>
 #include <widthwise/cross_coverage.hpp>
 #include <widthwise/dense_net.hpp>
 #include <widthwise/diagnostics.hpp>
@@ -36,9 +37,13 @@
 #include <widthwise/row_function.hpp>
 #include <widthwise/row_repeats.hpp>
 #include <widthwise/row_sketch.hpp>
+#include <widthwise/schemes.hpp>
 #include <widthwise/score.hpp>
 #include <widthwise/seen_rows.hpp>
 #include <widthwise/track.hpp>
+#include <widthwise/train/checkpoint.hpp>
+#include <widthwise/train/communicator.hpp>
+#include <widthwise/train/conditional_coverage.hpp>
 #include <widthwise/train/cross_fit.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/fit_options.hpp>

@@ -11,7 +11,7 @@ layer comes first:
     train/xgboost.hpp       owns src/train/engines/xgboost.cpp, and so in every folder of ROOMS
 
 A header may include only headers above it. The files it owns may also include it and each other.
-version.hpp (below everything) and widthwise.hpp (above everything) are not listed.
+version.hpp (below everything) and widthwise.hpp (above everything, it includes all of widthwise::core) are not listed.
 
 The programs in cli/, python/src/ and bench/ are above all layers. They may include public headers, headers of their own
 folder, and the private headers in the one fenced block opened by ```private, one line per header:
@@ -32,6 +32,7 @@ PROGRAMS = ("cli/", "python/src/", "bench/")
 ROOMS = ("src/train/engines", "src/train/workers", "src/train/fit")
 LOWEST = "version.hpp"
 HIGHEST = "widthwise.hpp"
+OTHER_LIBRARIES = ("train/torch.hpp", "train/xgboost.hpp", "io/table.hpp")
 FENCE = "```"
 
 COMMENT_OR_LITERAL = re.compile(r"""//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])+'""", re.DOTALL)
@@ -252,8 +253,21 @@ class Layers:
     def describe(self, owner):
         return f"{owner} (line {self.line_of[owner]})" if owner in self.line_of else owner
 
+    def check_highest(self):
+        """The highest header includes all others of its library."""
+        if PUBLIC + HIGHEST not in self.files:
+            return
+        found = {name for _, name, _ in includes_of(self.root / PUBLIC / HIGHEST)}
+        for file in self.files:
+            name = file[len(PUBLIC) :]
+            if file.startswith(PUBLIC) and name not in (*OTHER_LIBRARIES, HIGHEST) and "widthwise/" + name not in found:
+                self.report(
+                    PUBLIC + HIGHEST, 1, f"does not include {name}, which belongs to widthwise::core; include it"
+                )
+
     def check(self):
         if self.read_lists():
+            self.check_highest()
             for file in self.files:
                 self.check_file(file)
             for header, line in self.shared.items():

@@ -34,7 +34,8 @@ GOOD_TREE = {
     "include/widthwise/transform.hpp": '#pragma once\n#include "widthwise/error.hpp"\n',
     "include/widthwise/objective.hpp": "#pragma once\n#include <widthwise/transform.hpp>\n",
     "include/widthwise/train/xgboost.hpp": "#pragma once\n#include <widthwise/objective.hpp>\n",
-    "include/widthwise/widthwise.hpp": "#pragma once\n#include <widthwise/train/xgboost.hpp>\n",
+    "include/widthwise/widthwise.hpp": "#pragma once\n"
+    + "".join(f"#include <widthwise/{name}.hpp>\n" for name in ("error", "objective", "transform", "version")),
     "src/vector_math.hpp": "#pragma once\n#include <widthwise/error.hpp>\n",
     "src/vector_math.cpp": '#include "vector_math.hpp"\n',
     "src/transform.cpp": '#include <widthwise/transform.hpp>\n#include "vector_math.hpp"\n#include "transform/scale.hpp"\n',
@@ -132,6 +133,16 @@ class CheckLayers(unittest.TestCase):
             {"src/transform.cpp": "#include <widthwise/widthwise.hpp>\n"},
             "src/transform.cpp:1",
             "include the headers it uses",
+        )
+
+    def test_the_header_of_everything_includes_every_header_of_core(self):
+        self.assert_one_problem(
+            {
+                "include/widthwise/widthwise.hpp": "#include <widthwise/error.hpp>\n#include <widthwise/objective.hpp>\n"
+                "#include <widthwise/version.hpp>\n"
+            },
+            "include/widthwise/widthwise.hpp:1",
+            "transform.hpp",
         )
 
     def test_version_includes_nothing_of_ours(self):
