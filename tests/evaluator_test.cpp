@@ -39,7 +39,8 @@ TEST(Evaluator, BatchesOfAnySizeGiveOneReport) {
   const Table table(kRows, 3, 3);
   const EvaluatorOptions options{.levels = kLevels, .in_order = ExchangeabilityOptions()};
   const std::string whole = to_json(in_batches(model, table, kRows, options));
-  for (const std::size_t batch : {1, 7, 1000}) EXPECT_EQ(to_json(in_batches(model, table, batch, options)), whole);
+  for (const std::size_t batch : {std::size_t{1}, std::size_t{7}, std::size_t{1000}})
+    EXPECT_EQ(to_json(in_batches(model, table, batch, options)), whole);
 }
 
 TEST(Evaluator, GivenIntervalsOfAModelHaveItsLevels) {
