@@ -215,11 +215,14 @@ void Evaluator::estimate_erts(EvaluationReport& report, const ProgressCallback& 
 EvaluationReport Evaluator::report(const std::optional<EvaluatedColumn>& by, const ProgressCallback& progress) const {
   if (outcomes_.empty()) throw Error(ErrorCode::kBadData, "no rows");
   EvaluationReport report = begin_report();
+  const bool reads_clusters = model_ != nullptr && model_->scheme().reads(Role::kCluster, Step::kEvaluate);
   for (std::size_t j = 0; j < bounds_.size(); ++j) {
     const Level& level = options_.levels[j];
     const CalibrationRanks law = ranks(level);
+    // A model without calibration rows has no verdict to count clusters for.
+    const bool judges_rows = reads_clusters && !law.sets;
     const EvaluationOptions options{.levels = bounds_.size(),
-                                    .clusters = law.sets ? std::span(clusters_) : std::span<const std::int64_t>(),
+                                    .clusters = judges_rows ? std::span<const std::int64_t>() : std::span(clusters_),
                                     .by = by};
     report.levels.push_back(evaluate(rows_at(j), level, law, search(), options));
     check_calibration_rows(report.levels.back());

@@ -8,7 +8,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from ._weights import checked
 if TYPE_CHECKING:
     from ._regressor import WidthwiseRegressor
 
-    AnyModel = WidthwiseRegressor | Predictor | str | os.PathLike[str] | bytes
+    AnyModel: TypeAlias = WidthwiseRegressor | Predictor | str | os.PathLike[str] | bytes
 
 
 # ---- models sent to other processes

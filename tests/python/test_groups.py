@@ -158,7 +158,7 @@ def test_pooling_is_refused_where_it_is_not_valid():
         WidthwiseRegressor(LinearRegression(), guarantee=0.9, pool_groups=5).fit(
             rows[["x"]], rows["y"], groups=rows["station"]
         )
-    with pytest.raises(ValueError, match="pass the labels of the rows as groups= to fit"):
+    with pytest.raises(ValueError, match="pool_groups needs the labels of the rows; pass them as groups= to fit"):
         WidthwiseRegressor(LinearRegression(), pool_groups=5).fit(rows[["x"]], rows["y"])
 
 

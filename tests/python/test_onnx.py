@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xxhash
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
@@ -128,9 +129,6 @@ def read_file(predictor):
     begin = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:begin])
     texts = header.pop("__metadata__")
-    # Use the newest format without a checksum, because changes would break a checksum.
-    del texts["checksum"]
-    texts["format"] = "3"
     arrays = {}
     for name, entry in header.items():
         first, last = entry["data_offsets"]
@@ -141,16 +139,21 @@ def read_file(predictor):
 
 def write_file(path, texts, arrays):
     names = {np.dtype(kind): name for name, kind in DTYPES.items()}
-    header = {"__metadata__": texts}
+    header = {}
     content = b""
     # Wide types first, so that all arrays are aligned.
     for name, array in sorted(arrays.items(), key=lambda item: -item[1].dtype.itemsize):
         place = [len(content), len(content) + array.nbytes]
         header[name] = {"dtype": names[array.dtype], "shape": list(array.shape), "data_offsets": place}
         content += array.tobytes()
-    text = json.dumps(header).encode()
+    # The checksum is that of the file with zeros in its place.
+    header["__metadata__"] = texts | {"checksum": "0" * 16}
+    text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
-    Path(path).write_bytes(len(text).to_bytes(8, "little") + text + content)
+    data = len(text).to_bytes(8, "little") + text + content
+    before, after = data.split(b'"checksum":"' + b"0" * 16, 1)
+    checksum = xxhash.xxh3_64_hexdigest(data).encode()
+    Path(path).write_bytes(before + b'"checksum":"' + checksum + after)
     return path
 
 
