@@ -477,7 +477,7 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
                 "without by");
   }
   if (calibration.sets) {
-    internal::judge_clusters(result, rows, calibration, options.clusters);
+    internal::judge_clusters(result, rows, calibration, *calibration.sets, options.clusters);
     return result;
   }
   const internal::RowRanks ranks(calibration, rows.outcomes.size());

@@ -89,16 +89,16 @@ MeasuredClusters shares_of(const IntervalRows& rows, std::span<const std::int64_
 
 /// The range of the mean coverage of `clusters` test clusters if each were one row. The quantile of clusters lies
 /// between two ranks unless level * (clusters + 1) is an integer; each end of the range is that of the worse rank.
-CoverageSpread expected_range(const Level& level, const CalibrationRanks& calibration, std::uint64_t clusters,
-                              double confidence) {
+CoverageSpread expected_range(const Level& level, const CalibrationRanks& calibration, const DependentSets& sets,
+                              std::uint64_t clusters, double confidence) {
   const GroupRank& rank = calibration.groups.front();
   const auto spread_of = [&](std::uint64_t place) {
     const RankedRows ranked{.rows = rank.rows, .rank = place, .test_rows = clusters};
     return measured_coverage_spread(std::span(&ranked, 1), confidence);
   };
   CoverageSpread spread = spread_of(rank.rank);
-  if (calibration.sets->largest > 0) {
-    if (rank.rank <= rank.rows) spread.low = spread_of(calibration.sets->rank_below).low;
+  if (sets.largest > 0) {
+    if (rank.rank <= rank.rows) spread.low = spread_of(sets.rank_below).low;
     return spread;
   }
   const bool is_between = level.rank(rank.rows) == rank.rank && rank.rank > 1 &&
@@ -122,12 +122,12 @@ std::string expected_text(const LevelEvaluation& found, const MeasuredClusters& 
 }
 
 std::string judgement(const LevelEvaluation& found, const ClusterCoverage& clusters, const MeasuredClusters& shares,
-                      const CalibrationRanks& calibration) {
-  const bool of_rows = calibration.sets->largest > 0;
+                      const CalibrationRanks& calibration, const DependentSets& sets) {
+  const bool of_rows = sets.largest > 0;
   if (found.verdict == Verdict::kInfinite && of_rows) {
     return "No verdict: intervals are infinite because the level needs " +
            count_of(calibration.min_rows, "calibration row") + " for clusters of up to " +
-           count_of(calibration.sets->largest, "row") + "; the model has " + count(calibration.sets->rows) + ".";
+           count_of(sets.largest, "row") + "; the model has " + count(sets.rows) + ".";
   }
   if (found.verdict == Verdict::kInfinite) {
     return "No verdict: intervals are infinite because the level needs " +
@@ -149,8 +149,8 @@ std::string judgement(const LevelEvaluation& found, const ClusterCoverage& clust
 }
 
 std::string say(const LevelEvaluation& found, const ClusterCoverage& clusters, const MeasuredClusters& shares,
-                const CalibrationRanks& calibration) {
-  std::string text = judgement(found, clusters, shares, calibration);
+                const CalibrationRanks& calibration, const DependentSets& sets) {
+  std::string text = judgement(found, clusters, shares, calibration, sets);
   if (!shares.differ) return text;
   return text + " Coverage is related to the size of clusters, by more than chance: " + percent(clusters.rows) +
          " of the rows are covered, " + percent(clusters.mean) +
@@ -174,9 +174,9 @@ void check_clusters(const IntervalRows& rows, const CalibrationRanks& calibratio
 }
 
 void judge_clusters(LevelEvaluation& result, const IntervalRows& rows, const CalibrationRanks& calibration,
-                    std::span<const std::int64_t> clusters) {
+                    const DependentSets& sets, std::span<const std::int64_t> clusters) {
   const MeasuredClusters measured = shares_of(rows, clusters);
-  const bool of_rows = calibration.sets->largest > 0;
+  const bool of_rows = sets.largest > 0;
   const Shares& shares = of_rows ? measured.of_rows : measured.of_clusters;
   const GroupRank& rank = calibration.groups.front();
   const ClusterCoverage coverage{.clusters = measured.clusters,
@@ -185,10 +185,10 @@ void judge_clusters(LevelEvaluation& result, const IntervalRows& rows, const Cal
                                  .form = of_rows ? ClusterForm::kRows : ClusterForm::kClusters,
                                  .differ = measured.differ,
                                  .rows_needed = of_rows ? calibration.min_rows : 0,
-                                 .rows_have = of_rows ? calibration.sets->rows : 0};
+                                 .rows_have = of_rows ? sets.rows : 0};
   result.clusters = coverage;
-  result.expected =
-      expected_range(result.level, calibration, of_rows ? measured.effective : measured.clusters, result.confidence);
+  result.expected = expected_range(result.level, calibration, sets, of_rows ? measured.effective : measured.clusters,
+                                   result.confidence);
   if (rank.rank > rank.rows) {
     result.verdict = Verdict::kInfinite;
   } else if (shares.covered < result.expected.low) {
@@ -196,7 +196,7 @@ void judge_clusters(LevelEvaluation& result, const IntervalRows& rows, const Cal
   } else {
     result.verdict = shares.inside > result.expected.high ? Verdict::kTooHigh : Verdict::kValid;
   }
-  result.summary = say(result, coverage, measured, calibration);
+  result.summary = say(result, coverage, measured, calibration, sets);
 }
 
 }  // namespace widthwise::internal

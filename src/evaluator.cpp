@@ -91,7 +91,7 @@ void Evaluator::add_block(const ModelRows& rows, std::span<const double> outcome
   model_->sketch(sketch_, rows, outcomes);
   if (exchangeability_) observe(*exchangeability_, *model_, rows, outcomes);
   model_->intervals(rows, levels, predictions, {lower.data(), n, k}, {upper.data(), n, k});
-  if (crps_) add_crps(rows, outcomes);
+  if (crps_) add_crps(*crps_, rows, outcomes);
   sample_rows(rows.x, predictions);
   add_bounds({lower.data(), n, k}, {upper.data(), n, k}, outcomes);
   predictions_.insert(predictions_.end(), predictions.begin(), predictions.end());
@@ -130,12 +130,12 @@ void Evaluator::sample_rows(MatrixView x, std::span<const double> predictions) {
   }
 }
 
-void Evaluator::add_crps(const ModelRows& rows, std::span<const double> outcomes) {
+void Evaluator::add_crps(Crps& crps, const ModelRows& rows, std::span<const double> outcomes) const {
   const std::size_t n = rows.x.rows();
-  const std::size_t m = crps_->probabilities().size();
+  const std::size_t m = crps.probabilities().size();
   std::vector<double> quantiles(n * m);
-  model_->quantiles(rows, crps_->probabilities(), {quantiles.data(), n, m});
-  crps_->add({quantiles.data(), n, m}, outcomes);
+  model_->quantiles(rows, crps.probabilities(), {quantiles.data(), n, m});
+  crps.add({quantiles.data(), n, m}, outcomes);
 }
 
 void Evaluator::add_bounds(MatrixView lower, MatrixView upper, std::span<const double> outcomes) {

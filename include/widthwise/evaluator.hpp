@@ -106,7 +106,7 @@ class Evaluator {
   };
 
   void add_block(const ModelRows& rows, std::span<const double> outcomes);
-  void add_crps(const ModelRows& rows, std::span<const double> outcomes);
+  void add_crps(Crps& crps, const ModelRows& rows, std::span<const double> outcomes) const;
   void add_bounds(MatrixView lower, MatrixView upper, std::span<const double> outcomes);
   void sample_rows(MatrixView x, std::span<const double> predictions);
   [[nodiscard]] EvaluationReport begin_report() const;

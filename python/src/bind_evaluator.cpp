@@ -86,7 +86,10 @@ class TableEvaluator {
       evaluator_.add_intervals(MatrixView(lower.data(), n, k).slice(first, count),
                                MatrixView(upper.data(), n, k).slice(first, count), values, x, given);
     };
-    if (table == nullptr) return add_part(MatrixView(), 0, n);
+    if (table == nullptr) {
+      add_part(MatrixView(), 0, n);
+      return;
+    }
     check_outcomes(*table, outcomes);
     table->for_each_part([&](MatrixView x, std::size_t first) { add_part(x, first, x.rows()); });
     add_unknown(*table);
