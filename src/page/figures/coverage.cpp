@@ -22,7 +22,7 @@ std::string comparison(const CoverageFigure& figure, const MeasuredCoverage& mea
     return std::pair(low > 0 && figure.below[at] == 0, figure.coverage[at] - figure.levels[at]);
   });
   const std::string worst = level_name(figure.levels[i]) + ", where it is " + percent(figure.coverage[i]) + ".";
-  if (figure.low.empty()) {
+  if (!measured.calibration_rows || figure.low.empty()) {
     return "Coverage on " + count_of(measured.rows, "row") + " is lowest compared with the level at " + worst;
   }
   const auto of_levels = [&](std::ptrdiff_t some) {
