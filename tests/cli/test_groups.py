@@ -93,7 +93,7 @@ def test_errors(grouped):
     other = [*FIT[:5], "place", *FIT[6:], "-o", "x"]
     assert "no column 'place'" in grouped.fails(2, "fit", "fit.csv", *other)
     ungrouped = [*FIT[:4], "--pool-groups", "auto", "-o", "x"]
-    assert "give their column with --group" in grouped.fails(2, "fit", "fit.csv", *ungrouped)
+    assert "--pool-groups needs the column of the groups: --group COL" in grouped.fails(2, "fit", "fit.csv", *ungrouped)
     conditional = [*FIT, "--pool-groups", "auto", "--guarantee", "0.95", "-o", "x"]
     assert "guarantee 0.95 is not available for pooled groups" in grouped.fails(2, "fit", "fit.csv", *conditional)
     assert "this model has groups" in grouped.fails(2, "track", "model.safetensors", "new.csv", "-o", "x.csv")
