@@ -105,6 +105,7 @@ void merge_shard(CalibrationShard& into, CalibrationShard shard) {
 }
 
 void require_shard_for(const Model& model, const CalibrationShard& shard) {
+  require_scores_of(shard, score_fingerprint(model));
   model.check_new_clusters(shard.calibration.cluster_numbers());
   if (const std::string why = model.scheme().refuses(shard.calibration); !why.empty()) refuse("the shard " + why);
 }

@@ -31,8 +31,8 @@ struct CalibrationShard {
 /// Throw kBadData if the shard holds scores of another model than that of this score_fingerprint.
 void require_scores_of(const CalibrationShard& shard, std::uint64_t scores_of);
 
-/// Throw unless the rows of a shard may calibrate the model: kBadData for clusters that fitted it, or a shard that its
-/// scheme has no answer to.
+/// Throw unless the rows of a shard may calibrate the model: kBadData for scores of another model, clusters that fitted
+/// it, or a shard that its scheme has no answer to.
 void require_shard_for(const Model& model, const CalibrationShard& shard);
 
 /// Merge a shard into another one of the same model, or one with scores that no model gave. If the shard is rejected,
