@@ -68,7 +68,7 @@ class Evaluator {
   Evaluator(IntervalOrigin origin, EvaluatorOptions options);
 
   ~Evaluator();
-  Evaluator(Evaluator&& other) noexcept;
+  Evaluator(Evaluator&& other) noexcept;  ///< with all recorded rows
   Evaluator& operator=(Evaluator&& other) = delete;
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;

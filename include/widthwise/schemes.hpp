@@ -221,6 +221,7 @@ class CalibrationScheme : public Interface {
   [[nodiscard]] virtual std::string scope() const { return {}; }
 
  protected:
+  /// Options, and the rows of the calibration that decide the largest known cluster.
   CalibrationScheme(SchemeOptions options, const Calibration& calibration);
 
   /// Whether `spread` is stated as approximate.

@@ -111,6 +111,8 @@ def tables(tmp_path_factory):
         "trees",
         "--base-options",
         "rounds=20",
+        "--features",
+        "a,b,rooms,forecast",
         "--score-transform",
         "identity",
         "-o",

@@ -121,7 +121,7 @@ def test_a_part_of_another_model_is_refused(folder):
     assert folder(*FIT, "--no-compare", "--seed", "5", "-o", "other.safetensors").code == 0
     folder.ok("calibrate", "other.safetensors", "shard1.csv", "--key", "id", "--emit", "other.shard")
     message = folder.fails(DATA, "merge", "homes.safetensors", "other.shard")
-    assert message.startswith("widthwise merge: other.shard: the shard holds scores of another model (fingerprint ")
+    assert message.startswith("widthwise merge: other.shard: found scores of another model (fingerprint ")
     assert message.endswith("or of rows of another population; create it again with this model")
 
 
