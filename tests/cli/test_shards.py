@@ -122,7 +122,7 @@ def test_a_part_of_another_model_is_refused(folder):
     folder.ok("calibrate", "other.safetensors", "shard1.csv", "--key", "id", "--emit", "other.shard")
     message = folder.fails(DATA, "merge", "homes.safetensors", "other.shard")
     assert message.startswith("widthwise merge: other.shard: found scores of another model (fingerprint ")
-    assert message.endswith("or of rows of another population; create it again with this model")
+    assert message.endswith("or of rows of another population; score these rows again with this model")
 
 
 def test_a_calibrated_model_still_takes_parts_that_were_made_before(folder):
