@@ -16,6 +16,8 @@ FIT = [
     "trees",
     "--base-options",
     "rounds=20",
+    "--features",
+    "a,b,rooms,forecast",
     "--score-transform",
     "identity",
     "--threads",
