@@ -121,11 +121,12 @@ def spark(_workers_find_the_package):
 
 @pytest.fixture(scope="session")
 def ray(_workers_find_the_package):
-    """Ray with two workers."""
+    """Ray with two workers, and CPUs left for reading and writing."""
     ray = pytest.importorskip("ray", reason="ray is not installed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_agent_register_timeout_ms", "120000")  # the processes of Ray start slowly on a busy machine
-        ray.init(num_cpus=2, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
+        patch.setenv("RAY_DATA_EXECUTION_NO_PROGRESS_TIMEOUT_S", "300")
+        ray.init(num_cpus=4, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
     try:
         yield ray
     finally:
