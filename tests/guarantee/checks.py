@@ -336,6 +336,8 @@ def _cpp():
     yield Check("C++ groups, heavy", Cpp("exp"), "heavy", 0, 60, 400, groups=(10, 19, 40), scale=25)
     yield Check("C++ weights, heavy, n = 30", Cpp("identity"), "heavy", 30, 1, 4000, weighted=True, scale=25)
     yield Check("C++ weights, skewed, n = 11", Cpp("exp"), "skewed", 11, 1, 4000, weighted=True, scale=25)
+    name, groups = "C++ weights in groups, heavy", (11, 19, 30)
+    yield Check(name, Cpp("identity"), "heavy", 0, 3, 2000, groups=groups, weighted=True, scale=25)
     clustered = ClusteredInCpp("identity")
     yield Check("C++ clusters, heavy, n = 19", clustered, "heavy", 19, 50, 400, scale=25)
     yield TrialCheck("C++ clusters of dependent rows", PatientsInCpp(), 3000, "lower", (0.8, 0.9), scale=10)

@@ -33,6 +33,7 @@ PATHS = [
     ("clusters of dependent rows", LOWER, ["C++ clusters of", "Python clusters of"]),
     ("rows of clusters, each of which counts once", LOWER, ["C++ rows of", "Python rows of"]),
     ("given weights", LOWER, ["C++ weights", "Python weights", "Python model with weights", "command line weights"]),
+    ("weights in groups", LOWER, ["C++ weights in groups"]),
     ("equal weights", EXACT, ["Python equal weights"]),
     ("learnt weights", "approximate: the level, plus or minus 4%", ["Python learnt", "command line learnt"]),
     (

@@ -71,6 +71,60 @@ def test_clusters_of_one_size_have_one_quantile():
             assert calibration.quantile(level) == calibration.quantile(level, cluster_coverage="clusters")
 
 
+def covered_in_a_group(trials, seed, *, of_group=True):
+    """How often a row in group 1 of a new cluster is covered: drawn by rows, and by clusters.
+
+    The rows of a patient may be in both groups, 60% of those of hard patients in group 1 and 20% of the others, so that
+    some patients have none there. Errors are four times as large in group 1.
+    """
+    rng = np.random.default_rng(seed)
+    by_row = by_cluster = 0
+    in_group = {True: 0.15 * 50 * 0.6, False: 0.85 * 2 * 0.2}  # rows, by whether their patient is hard
+    have_any = {True: 0.15 * (1 - 0.4**50), False: 0.85 * (1 - 0.8**2)}  # patients
+    for _ in range(trials):
+        scores, cluster = patients(rng, 60)
+        group = rng.random(len(scores)) < np.where(np.bincount(cluster)[cluster] == 50, 0.6, 0.2)
+        kept = group if of_group else np.full(len(group), True)
+        calibration = Calibration().add(np.where(group, 4.0, 1.0)[kept] * scores[kept], clusters=cluster[kept])
+        hard = [rng.random() < shares[True] / sum(shares.values()) for shares in (in_group, have_any)]
+        for_rows, for_clusters = (4 * (6.0 if h else 1.0) * abs(rng.normal()) for h in hard)
+        by_row += for_rows <= calibration.quantile(LEVEL, cluster_size=50 if hard[0] else 2)
+        by_cluster += for_clusters <= calibration.quantile(LEVEL, cluster_coverage="clusters")
+    return by_row, by_cluster
+
+
+def test_clusters_in_one_group():
+    trials = 20_000 if FULL else 1000
+    least = binom.ppf(TAIL, trials, LEVEL)
+    assert min(covered_in_a_group(trials, 5)) >= least
+    assert covered_in_a_group(trials, 6, of_group=False)[1] < least  # the fault: one quantile for both groups
+
+
+def coverage_with_ratios(level, new_weight):
+    """The exact coverage at a level with ratios of rows in clusters, and a new weight of new_weight(ratio).
+
+    Each of ten clusters has two rows of one score with the ratio 1/4, and one of a larger score with the ratio 1/2.
+    """
+    ratios, place, total = np.array([0.25, 0.25, 0.5]), np.array([0, 0, 100]), 0.0
+    for new in range(10):
+        others = np.delete(np.arange(10), new)
+        scores = (others[:, None] + place).astype(float).ravel()
+        calibration = Calibration().add(scores, weights=np.tile(ratios, 9))
+        inside = [
+            s <= calibration.quantile(level, test_weight=new_weight(w))
+            for w, s in zip(ratios, new + place, strict=True)
+        ]
+        total += ratios @ inside
+    return total / 10
+
+
+def test_ratios_of_rows_do_not_weigh_clusters():
+    assert coverage_with_ratios(0.305, lambda ratio: 3 * ratio) == pytest.approx(0.3)
+    assert coverage_with_ratios(0.305, lambda ratio: 1.0) == pytest.approx(0.35)
+    for level in np.arange(1, 100) / 100:
+        assert coverage_with_ratios(level, lambda ratio: 1.0) >= level - 1e-12
+
+
 class Patients:
     """Patients with features and an effect of their own, which a tree recognises."""
 
