@@ -132,8 +132,10 @@ void refuse_reserved(std::span<const std::int64_t> keys, const RowNumbers& numbe
 }
 
 [[noreturn]] void refuse_with_clusters() {
-  throw Error(ErrorCode::kInvalidArgument,
-              "Calibration::add: rows with clusters take neither groups nor weights; leave one of them out");
+  throw Error(
+      ErrorCode::kInvalidArgument,
+      "Calibration::add: rows with clusters take neither groups nor weights: rows are stored by group or by "
+      "cluster, and the likelihood ratio of a row does not determine that of its cluster; leave one of them out");
 }
 
 /// `size` values that come with n scores, or none.

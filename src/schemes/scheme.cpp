@@ -55,7 +55,7 @@ bool CalibrationScheme::reads(Role /*role*/, Step /*step*/) const { return false
 
 void CalibrationScheme::check_roles(const GivenRoles& given, Step step) const {
   if (step == Step::kCalibrate && given.clusters && given.groups) {
-    internal::refuse_parts("rows with clusters take neither groups nor weights; leave one of them out");
+    internal::refuse_parts(internal::kNotWithClusters);
   }
 }
 

@@ -50,7 +50,7 @@ class Weights final : public WrappedScheme {
                                printable(options().weight)));
     }
     if (step == Step::kCalibrate && given.clusters) {
-      refuse_parts("rows with clusters take neither groups nor weights; leave one of them out");
+      refuse_parts(kNotWithClusters);
     }
   }
 
@@ -70,7 +70,8 @@ class Weights final : public WrappedScheme {
     }
     if (calibration.keys() == RowKeys::kClusters) {
       refuse_parts(
-          "the calibration has clusters, which take no weights; calibrate without clusters, or fit without weights");
+          "the calibration has clusters, which take no weights: the likelihood ratio of a row does not determine that "
+          "of its cluster; calibrate without clusters, or fit without weights");
     }
     if (options().pool_groups > 0) {
       refuse_parts("weighted calibration cannot pool groups; calibrate without weights, or do not pool groups");
