@@ -349,29 +349,41 @@ ConformalPredictor::ConformalPredictor(ConformalRule rule, Calibration calibrati
       calibration_(std::move(calibration)),
       sorted_(calibration_, guarantee, pool_below, clusters) {}
 
-void ConformalPredictor::check_groups(bool grouped) const {
-  if (sorted_.needs_group() && !grouped) {
+void ConformalPredictor::check(const NewRows& rows) const {
+  if (rows.count == 0) return;
+  if (sorted_.needs_group() && rows.groups.empty()) {
     throw Error(ErrorCode::kInvalidArgument,
                 "ConformalPredictor: the calibration has groups, but the rows to predict have none; pass a group for "
                 "every row");
   }
-  if (!sorted_.needs_group() && grouped && calibration_.rows_seen() > 0) {
+  if (!sorted_.needs_group() && !rows.groups.empty() && calibration_.rows_seen() > 0) {
     throw Error(
         ErrorCode::kInvalidArgument,
         "ConformalPredictor: the rows to predict have groups, but the calibration has none; calibrate with groups, or "
         "predict without them");
   }
-}
-
-void ConformalPredictor::check(const PredictionRows& rows) const {
-  check_rows(rule_, rows);
-  if (!rows.predictions.empty()) check_groups(!rows.groups.empty());
-  if (sorted_.needs_test_weight() && rows.test_weights.empty() && !rows.predictions.empty()) {
+  if (sorted_.needs_test_weight() && rows.test_weights.empty()) {
     throw Error(
         ErrorCode::kInvalidArgument,
         "ConformalPredictor: the calibration has weights, but the rows to predict have none; pass the likelihood ratio "
         "of each row");
   }
+}
+
+void ConformalPredictor::check(const PredictionRows& rows) const {
+  check_rows(rule_, rows);
+  check(NewRows{rows.predictions.size(), rows.groups, rows.test_weights});
+}
+
+MatrixView ConformalPredictor::score_quantiles(const NewRows& rows, std::span<const Level> levels,
+                                               std::vector<double>& memory, WhenTooFew when_too_few) const {
+  check(rows);
+  const std::size_t k = levels.size();
+  const bool shared = rows.groups.empty() && rows.test_weights.empty();
+  const std::size_t different = shared ? std::min<std::size_t>(rows.count, 1) : rows.count;
+  memory.resize(different * k);
+  sorted_.quantiles(rows.groups, rows.test_weights, levels, {memory.data(), different, k}, when_too_few);
+  return {memory.data(), rows.count, k, shared ? 0 : k};
 }
 
 void ConformalPredictor::intervals(const PredictionRows& rows, std::span<const Level> levels, MutableMatrixView lower,
@@ -382,28 +394,21 @@ void ConformalPredictor::intervals(const PredictionRows& rows, std::span<const L
   const std::size_t k = levels.size();
   if (n == 0 || k == 0) return;
 
-  // Without groups and weights, all rows share one row of quantiles, with a stride of 0.
+  std::vector<double> memory;
   const bool shared = rows.groups.empty() && rows.test_weights.empty();
-  std::vector<double> quantiles(shared ? k : block_rows(k) * k);
   if (shared) {
-    for (std::size_t j = 0; j < k; ++j) quantiles[j] = sorted_.quantile(levels[j], 0, std::nullopt, when_too_few);
+    const MatrixView all = score_quantiles({.count = n}, levels, memory, when_too_few);
+    write_intervals(rule_, rows, k, lower, upper, space,
+                    [&](std::size_t first, std::size_t count) { return all.slice(first, count); });
+    return;
   }
   write_intervals(rule_, rows, k, lower, upper, space, [&](std::size_t first, std::size_t count) {
-    for (std::size_t i = 0; i < count && !shared; ++i) {
-      const std::int64_t group = rows.groups.empty() ? 0 : rows.groups[first + i];
-      const std::optional<double> weight = test_weight_of(rows, first + i);
-      for (std::size_t j = 0; j < k; ++j) {
-        quantiles[i * k + j] = sorted_.quantile(levels[j], group, weight, when_too_few);
-      }
-    }
-    return MatrixView(quantiles.data(), count, k, shared ? 0 : k);
+    return score_quantiles(
+        {.count = count,
+         .groups = rows.groups.empty() ? rows.groups : rows.groups.subspan(first, count),
+         .test_weights = rows.test_weights.empty() ? rows.test_weights : rows.test_weights.subspan(first, count)},
+        levels, memory, when_too_few);
   });
-}
-
-void ConformalPredictor::group_quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels,
-                                         MutableMatrixView out) const {
-  if (!groups.empty()) check_groups(true);
-  sorted_.quantiles(groups, levels, out);
 }
 
 Interval ConformalPredictor::interval(double prediction, std::span<const double> parameters, const Level& level,

@@ -12,37 +12,25 @@
 #include <widthwise/trees.hpp>
 
 #include "message.hpp"
-#include "model/folds.hpp"
-#include "model/quantile_pairs.hpp"
+#include "model/counts.hpp"
+#include "model/new_weights.hpp"
+#include "model/one_model.hpp"
+#include "model/row_predictor.hpp"
 #include "observed_rows.hpp"
 #include "outcomes_outside.hpp"
 #include "printable.hpp"
-#include "scratch.hpp"
 #include "text.hpp"
-#include "vector_math.hpp"
 
 namespace widthwise {
 namespace {
 
-using internal::text_of;
+using internal::expect_count;
+using internal::expect_count_or_none;
+using internal::has_base;
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr int kMaxUnitExponent = 500;
-constexpr std::size_t kStackFeatures = 512;
-constexpr std::size_t kStackParameters = 64;
 
-/// How many numbers of x are copied at a time, so that they stay in the cache of a core.
-constexpr std::size_t kBlockNumbers = std::size_t{1} << 15U;
-
-/// How many quantiles of rows with groups are stored at a time.
-constexpr std::size_t kPartNumbers = std::size_t{1} << 16U;
-
-[[noreturn]] void refuse(ErrorCode code, const std::string& what) { throw Error(code, "Model: " + what); }
-
-void expect_count(std::string_view what, std::size_t found, std::size_t expected) {
-  if (found == expected) return;
-  refuse(ErrorCode::kShapeMismatch, fmt::format("expected {} {}, found {}", expected, what, found));
-}
+[[noreturn]] void refuse(ErrorCode code, const std::string& what) { internal::refuse_model(code, what); }
 
 bool usable_unit(double unit) {
   int exponent = 0;
@@ -53,11 +41,6 @@ template <class Values>
 bool has_twice(Values values) {
   std::ranges::sort(values);
   return std::ranges::adjacent_find(values) != values.end();
-}
-
-/// Whether the model, or every fold of it, has a base model.
-bool has_base(const ModelParts& parts) {
-  return parts.base != nullptr || (!parts.folds.empty() && !parts.folds.front()->needs_predictions());
 }
 
 void check_names(const ModelParts& parts) {
@@ -72,37 +55,10 @@ void check_names(const ModelParts& parts) {
                : "the model has a base model, so it reads no prediction column; found the name " + parts.prediction);
   }
   if (parts.upper_prediction.empty()) return;
-  if (parts.prediction.empty() || !parts.folds.empty() || parts.upper_prediction == parts.prediction) {
-    refuse(
-        ErrorCode::kInvalidArgument,
-        fmt::format("the column of upper quantiles '{}' needs another column of lower quantiles, and split calibration",
-                    internal::printable(parts.upper_prediction)));
-  }
-}
-
-/// Numbers that predict one row: f(x), or two quantiles.
-std::size_t predicted_numbers(const ModelParts& parts) {
-  if (parts.base != nullptr) return parts.base->outputs();
-  return parts.upper_prediction.empty() ? 1 : 2;
-}
-
-void check_functions(const ModelParts& parts) {
-  const std::size_t features = parts.features.size();
-  if (parts.base != nullptr) {
-    expect_count("inputs of the base model, one per feature", parts.base->inputs(), features);
-    if (parts.base->outputs() != 2) expect_count("output of the base model", parts.base->outputs(), 1);
-  }
-  const std::size_t predicted = predicted_numbers(parts);
-  const std::size_t parameters = parts.rule.parameter_count();
-  if ((parts.localizer == nullptr) != (parameters == 0)) {
+  if (parts.prediction.empty() || parts.upper_prediction == parts.prediction) {
     refuse(ErrorCode::kInvalidArgument,
-           parameters == 0 ? "found a localizer, but the rule has no parameters"
-                           : fmt::format("the rule has {} parameters; expected a localizer", parameters));
-  }
-  if (parts.localizer != nullptr) {
-    expect_count("inputs of the localizer, the features and the prediction", parts.localizer->inputs(),
-                 features + predicted);
-    expect_count("outputs of the localizer, the parameters of the rule", parts.localizer->outputs(), parameters);
+           fmt::format("the column of upper quantiles '{}' needs another column of lower quantiles",
+                       internal::printable(parts.upper_prediction)));
   }
 }
 
@@ -208,9 +164,8 @@ void check_shift(const ModelParts& parts) {
 }
 
 ModelParts checked(ModelParts parts) {
-  if (!parts.folds.empty()) internal::check_folds(parts);
   check_names(parts);
-  if (parts.folds.empty()) check_functions(parts);
+  internal::check_functions(parts);
   check_categories(parts);
   check_numbers(parts);
   check_shift(parts);
@@ -242,41 +197,7 @@ std::shared_ptr<const CalibrationScheme> scheme_of(const ModelParts& parts) {
   return scheme;
 }
 
-/// f(x) in units; NaN, which gives an infinite interval, if it is not finite.
-[[gnu::always_inline]] inline double in_units(double prediction, double unit) {
-  const double scaled = prediction / unit;
-  return std::abs(scaled) <= std::numeric_limits<double>::max() ? scaled : kNaN;
-}
-
-WIDTHWISE_VECTORISED void to_units(const double* predictions, std::size_t n, double unit, double* out) {
-  for (std::size_t i = 0; i < n; ++i) out[i] = in_units(predictions[i], unit);
-}
-
-/// Convert bounds in units to bounds clipped to the range. Bounds beyond the largest double become infinite.
-WIDTHWISE_VECTORISED void clip_from_units(double* lower, double* upper, std::size_t n, double unit,
-                                          const OutcomeSpace& space) {
-  const double low = space.low;  // copies, which the bounds cannot overwrite
-  const double high = space.high;
-  for (std::size_t i = 0; i < n; ++i) {
-    lower[i] = std::min(std::max(lower[i] * unit, low), high);
-    upper[i] = std::max(std::min(upper[i] * unit, high), low);
-  }
-}
-
-/// Convert bounds in units to bounds in the outcome space.
-void from_units(std::span<double> lower, std::span<double> upper, double unit, const OutcomeSpace& space) {
-  clip_from_units(lower.data(), upper.data(), lower.size(), unit, space);
-  space.round(lower, upper);
-}
-
 }  // namespace
-
-/// A block of rows, prepared for the rule.
-struct Model::Block {
-  std::size_t first;
-  std::span<const double> predictions;  // unscaled
-  PredictionRows rows;                  // in units
-};
 
 ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
   const auto part = [&](auto values) {
@@ -301,8 +222,7 @@ std::string fold_prediction(const std::string& prediction, std::size_t fold) {
 Model::Model(ModelParts parts)
     : parts_(checked(std::move(parts))),
       scheme_(scheme_of(parts_)),
-      predictor_(parts_.rule, parts_.calibration, parts_.guarantee, parts_.pool_groups, scheme_->cluster_rule()),
-      folds_(parts_.folds.empty() ? nullptr : std::make_shared<const internal::FoldModels>(parts_)) {}
+      predictor_(internal::make_row_predictor(parts_, scheme_->cluster_rule())) {}
 
 Model Model::of_folds(std::vector<Model> folds, const std::string& prediction, RowSketch fit_rows) {
   if (folds.empty()) refuse(ErrorCode::kInvalidArgument, "expected at least 2 folds, found 0");
@@ -330,7 +250,7 @@ Model Model::of_folds(std::vector<Model> folds, const std::string& prediction, R
   return Model(std::move(parts));
 }
 
-bool Model::needs_predictions() const { return !has_base(parts_); }
+bool Model::needs_predictions() const { return prediction_count() > 0; }
 
 void Model::check_new_clusters(std::span<const std::int64_t> clusters) const { refuse_fitted(parts_, clusters); }
 
@@ -338,25 +258,15 @@ std::uint64_t Model::fitted_clusters(std::span<const std::int64_t> clusters) con
   return count_fitted(parts_.fit_clusters, clusters);
 }
 
-bool Model::predicts_quantiles() const {
-  return predicted_numbers(folds_ == nullptr ? parts_ : parts_.folds.front()->parts()) == 2;
-}
+bool Model::predicts_quantiles() const { return predictor_->outputs() == 2; }
 
-std::size_t Model::prediction_count() const {
-  if (!needs_predictions()) return 0;
-  if (!parts_.upper_prediction.empty()) return 2;
-  const bool shared = folds_ == nullptr || parts_.folds.front()->parts().prediction == parts_.prediction;
-  return shared ? 1 : parts_.folds.size();
-}
+std::size_t Model::prediction_count() const { return predictor_->prediction_columns().size(); }
 
-std::vector<std::string> Model::prediction_columns() const {
-  const std::size_t count = prediction_count();
-  if (count == 1) return {parts_.prediction};
-  if (!parts_.upper_prediction.empty()) return {parts_.prediction, parts_.upper_prediction};
-  std::vector<std::string> columns;
-  for (std::size_t k = 0; k < count; ++k) columns.push_back(parts_.folds[k]->parts().prediction);
-  return columns;
-}
+std::vector<std::string> Model::prediction_columns() const { return predictor_->prediction_columns(); }
+
+std::int64_t Model::quantile_group(std::int64_t group) const { return predictor_->sorted().quantile_group(group); }
+
+std::uint64_t Model::quantile_rows(std::int64_t group) const { return predictor_->sorted().rows(group); }
 
 const Labels& Model::categories_of(std::size_t feature) const {
   static const Labels kNone;
@@ -385,7 +295,7 @@ void Model::check_outcomes(std::span<const double> outcomes, RowNumbers numbers)
 }
 
 Model Model::with_calibration(Calibration calibration, RowSketch rows) const {
-  scheme_->require_one_model("calibration that rows are added to");
+  (void)predictor_->one("calibration that rows are added to");
   ModelParts parts = parts_;
   parts.calibration = std::move(calibration);
   parts.calibration_sketch = std::move(rows);
@@ -413,16 +323,13 @@ void Model::check(const ModelRows& rows) const {
                : !parts_.upper_prediction.empty() ? "predictions, a lower and an upper one per row"
                                                   : "predictions, one per row and fold",
                rows.predictions.size(), columns * n);
-  if (!rows.groups.empty()) expect_count("groups, one per row", rows.groups.size(), n);
-  if (!rows.clusters.empty()) expect_count("clusters, one per row", rows.clusters.size(), n);
-  if (!rows.cluster_sizes.empty()) {
-    expect_count("sizes of clusters, one per row", rows.cluster_sizes.size(), n);
-    check_cluster_sizes(rows.cluster_sizes);
-  }
-  if (rows.weights.empty()) return;
+  expect_count_or_none("groups, one per row", rows.groups.size(), n);
+  expect_count_or_none("clusters, one per row", rows.clusters.size(), n);
+  expect_count_or_none("sizes of clusters, one per row", rows.cluster_sizes.size(), n);
+  check_cluster_sizes(rows.cluster_sizes);
   const bool reads = scheme_->reads(Role::kWeight, Step::kPredict);
-  expect_count(reads ? "weights, one per row" : "weights, because the model has no column of weights",
-               rows.weights.size(), reads ? n : 0);
+  expect_count_or_none(reads ? "weights, one per row" : "weights, because the model has no column of weights",
+                       rows.weights.size(), reads ? n : 0);
   const auto bad = std::ranges::find_if_not(rows.weights, [](double weight) { return weight > 0; });
   if (bad != rows.weights.end()) {
     throw internal::make_error(ErrorCode::kBadData, "Model: the weight of row {} is {}; expected a positive number",
@@ -431,6 +338,7 @@ void Model::check(const ModelRows& rows) const {
 }
 
 void Model::check_cluster_sizes(std::span<const double> sizes) const {
+  if (sizes.empty()) return;
   if (const std::string refusal = scheme_->no_cluster_sizes(); !refusal.empty()) {
     refuse(ErrorCode::kInvalidArgument, fmt::format("found sizes of clusters, but {}; leave them out", refusal));
   }
@@ -447,81 +355,10 @@ void Model::check_roles(const ModelRows& rows, Step step) const {
       {.groups = !rows.groups.empty(), .clusters = !rows.clusters.empty(), .weights = !rows.weights.empty()}, step);
 }
 
-/// The weights of some rows, or none for models without weights; `learnt` is memory for them.
-std::span<const double> Model::weights_of(const ModelRows& rows, std::size_t first, std::size_t count,
-                                          std::vector<double>& learnt) const {
-  if (!rows.weights.empty()) return rows.weights.subspan(first, count);
-  if (parts_.shift == nullptr) return {};
-  learnt.resize(count);
-  parts_.shift->evaluate(rows.x.slice(first, count), {learnt.data(), count, 1});
-  for (double& value : learnt) value = learnt_weight(value);
-  return learnt;
-}
-
-template <class Use>
-void Model::for_each_block(const ModelRows& rows, const Use& use) const {
-  scheme_->require_one_model("score of a row");
-  check(rows);
-  const std::size_t n = rows.x.rows();
-  const std::size_t features = parts_.features.size();
-  const std::size_t predicted = predicted_numbers(parts_);
-  const std::size_t wide_columns = features + predicted;
-  const std::size_t columns = parts_.rule.parameter_count();
-  const std::size_t block = std::min(n, std::clamp<std::size_t>(kBlockNumbers / wide_columns, 16, internal::kBlock));
-  std::vector<double> own(needs_predictions() ? 0 : block * predicted);
-  std::vector<double> centres(predicted == 2 ? block : 0);
-  std::vector<double> halves(centres.size());
-  std::vector<double> scaled(block);
-  std::vector<double> wide(columns == 0 ? 0 : block * wide_columns);
-  std::vector<double> parameters(block * columns);
-  std::vector<double> learnt;
-  for (std::size_t first = 0; first < n; first += block) {
-    const std::size_t count = std::min(block, n - first);
-    const MatrixView x = rows.x.slice(first, count);
-    std::span<const double> f;
-    if (needs_predictions()) {
-      f = rows.predictions.subspan(first * predicted, count * predicted);
-    } else {
-      parts_.base->evaluate(x, {own.data(), count, predicted});
-      f = {own.data(), count * predicted};
-    }
-    if (predicted == 2) {
-      internal::split_pairs(f, centres, halves);
-      f = {centres.data(), count};
-    }
-    to_units(f.data(), count, parts_.unit, scaled.data());
-    if (columns != 0) {
-      for (std::size_t i = 0; i < count; ++i) {
-        std::ranges::copy(x.row(i), wide.data() + i * wide_columns);
-        if (predicted == 2) wide[i * wide_columns + features] = halves[i];
-        wide[(i + 1) * wide_columns - 1] = f[i];
-      }
-      parts_.localizer->evaluate({wide.data(), count, wide_columns}, {parameters.data(), count, columns});
-    }
-    use(Block{first, f,
-              PredictionRows{.predictions = {scaled.data(), count},
-                             .parameters = {parameters.data(), count, columns},
-                             .groups = rows.groups.empty() ? rows.groups : rows.groups.subspan(first, count),
-                             .test_weights = rows.cluster_sizes.empty() ? weights_of(rows, first, count, learnt)
-                                                                        : rows.cluster_sizes.subspan(first, count)}});
-  }
-}
-
 void Model::predictions(const ModelRows& rows, std::span<double> out) const {
   check(rows);
   expect_count("output predictions, one per row", out.size(), rows.x.rows());
-  if (folds_ != nullptr) {
-    folds_->predictions(rows, out);
-  } else if (predicts_quantiles()) {
-    std::vector<double> own(needs_predictions() ? 0 : 2 * out.size());
-    if (!needs_predictions()) parts_.base->evaluate(rows.x, {own.data(), out.size(), 2});
-    std::vector<double> halves(out.size());
-    internal::split_pairs(needs_predictions() ? rows.predictions : own, out, halves);
-  } else if (needs_predictions()) {
-    std::ranges::copy(rows.predictions, out.begin());
-  } else {
-    parts_.base->evaluate(rows.x, {out.data(), out.size(), 1});
-  }
+  predictor_->predictions(rows, out);
 }
 
 void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
@@ -534,74 +371,21 @@ void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const d
   }
 }
 
-template <class Fill>
-void Model::bounds_by_block(const ModelRows& rows, std::span<double> predictions, MutableMatrixView lower,
-                            MutableMatrixView upper, const Fill& fill) const {
-  const std::size_t k = lower.columns();
-  const bool direct = lower.contiguous() && upper.contiguous();
-  std::vector<double> memory;
-  for_each_block(rows, [&](const Block& block) {
-    const std::size_t count = block.predictions.size();
-    std::ranges::copy(block.predictions, predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
-    MutableMatrixView low = lower.slice(block.first, count);
-    MutableMatrixView high = upper.slice(block.first, count);
-    if (!direct) {
-      memory.resize(std::max(memory.size(), 2 * count * k));
-      low = {memory.data(), count, k};
-      high = {memory.data() + count * k, count, k};
-    }
-    fill(block, low, high);
-    from_units({low.data(), count * k}, {high.data(), count * k}, parts_.unit, parts_.outcome_space);
-    if (direct) return;
-    copy_rows(low, lower.slice(block.first, count));
-    copy_rows(high, upper.slice(block.first, count));
-  });
-}
-
 void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
                       MutableMatrixView lower, MutableMatrixView upper) const {
   check_bounds(rows, levels.size(), predictions, lower, upper);
-  if (folds_ != nullptr) {
-    check(rows);
-    if (!rows.groups.empty()) scheme_->require_one_model("groups");
-    folds_->intervals(rows, levels, predictions, lower, upper);
-    return;
-  }
-  check_roles(rows, Step::kPredict);
-  if (!rows.groups.empty() && !scheme_->weighs_new_rows()) {
-    grouped_intervals(rows, levels, predictions, lower, upper);
-    return;
-  }
-  bounds_by_block(rows, predictions, lower, upper,
-                  [&](const Block& block, const MutableMatrixView& low, const MutableMatrixView& high) {
-                    predictor_.intervals(block.rows, levels, low, high);
-                  });
-}
-
-/// Part by part, so that the quantiles of a group are computed once for many rows.
-void Model::grouped_intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
-                              const MutableMatrixView& lower, const MutableMatrixView& upper) const {
   check(rows);
-  const std::size_t n = rows.x.rows();
-  const std::size_t k = levels.size();
-  const std::size_t part = std::clamp<std::size_t>(kPartNumbers / std::max<std::size_t>(k, 1), 1, n);
-  std::vector<double> quantiles(part * k);
-  for (std::size_t first = 0; first < n; first += part) {
-    const std::size_t count = std::min(part, n - first);
-    predictor_.group_quantiles(rows.groups.subspan(first, count), levels, {quantiles.data(), count, k});
-    intervals_at(rows.slice(first, count), {quantiles.data(), count, k}, predictions.subspan(first, count),
-                 lower.slice(first, count), upper.slice(first, count));
-  }
+  check_roles(rows, Step::kPredict);
+  predictor_->intervals(rows, levels, predictions, lower, upper);
 }
 
 void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions,
                          MutableMatrixView lower, MutableMatrixView upper) const {
+  const internal::OneModel& model = predictor_->one("score of a row");
   expect_count("rows of scores", scores.rows(), rows.x.rows());
   check_bounds(rows, scores.columns(), predictions, lower, upper);
-  bounds_by_block(rows, predictions, lower, upper,
-                  [&](const Block& block, const MutableMatrixView& low, const MutableMatrixView& high) {
-                    parts_.rule.intervals(block.rows, scores.slice(block.first, low.rows()), low, high);
-                  });
+  check(rows);
+  model.intervals_at(rows, scores, predictions, lower, upper);
 }
 
 std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
@@ -630,7 +414,7 @@ void Model::row_hashes(const ModelRows& rows, std::span<std::uint64_t> out) cons
   for (std::size_t i = 0; i < n; ++i) std::ranges::transform(rows.x.row(i), std::back_inserter(x), rounded);
   std::vector<double> predictions(n);
   if (columns == 0 && needs_predictions()) {
-    const std::size_t each = predicted_numbers(parts_);
+    const std::size_t each = predictor_->outputs();
     for (std::size_t i = 0; i < n; ++i) predictions[i] = rounded(rows.predictions[i * each]);
   }
   RowHasher(parts_.features).hash({x.data(), n, columns}, predictions, out);
@@ -638,7 +422,7 @@ void Model::row_hashes(const ModelRows& rows, std::span<std::uint64_t> out) cons
 
 void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
                     std::span<const double> outcomes) const {
-  scheme_->require_one_model("stream");
+  const internal::OneModel& model = predictor_->one("stream");
   const std::size_t n = rows.x.rows();
   const std::size_t k = online.levels().size();
   const std::size_t columns = parts_.rule.parameter_count();
@@ -651,7 +435,7 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
   parameters(rows, predictions, {localized.data(), n, columns});
   std::vector<double> y(outcomes.begin(), outcomes.end());
   for (double& outcome : y) outcome /= parts_.unit;
-  to_units(predictions.data(), n, parts_.unit, predictions.data());
+  model.to_units(predictions);
   const PredictionRows predicted{.predictions = predictions, .parameters = {localized.data(), n, columns}};
   std::vector<double> found(n);
   parts_.rule.scores(predicted, y, found);
@@ -661,7 +445,7 @@ void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelR
   std::vector<double> lower(n * k);
   std::vector<double> upper(n * k);
   parts_.rule.intervals(predicted, {quantiles.data(), n, k, 0}, {lower.data(), n, k}, {upper.data(), n, k});
-  from_units(lower, upper, parts_.unit, parts_.outcome_space);
+  model.from_units(lower, upper);
   internal::ObservedRows observed;
   observed.add(found, outcomes, {lower.data(), n, k}, {upper.data(), n, k});
   std::vector<std::uint64_t> issued(n);
@@ -705,97 +489,36 @@ PredictedInterval Model::predict(std::span<const double> x, const Level& level,
     check_cluster_sizes({&*cluster_size, 1});
     weight = cluster_size;
   }
-  const std::size_t predicted = predicted_numbers(parts_);
-  std::array<double, 2> numbers{kNaN, kNaN};
-  if (prediction) numbers = {prediction->lower, prediction->upper.value_or(kNaN)};
-  if (folds_ != nullptr) {
-    ModelRows row{.x = {x.data(), 1, features}};
-    if (prediction) row.predictions = {numbers.data(), 1};
-    if (group) scheme_->require_one_model("groups");
-    PredictedInterval found;
-    intervals(row, {&level, 1}, {&found.prediction, 1}, {&found.lower, 1, 1}, {&found.upper, 1, 1});
-    return found;
-  }
-  if (!needs_predictions()) parts_.base->evaluate({x.data(), 1, features}, {numbers.data(), 1, predicted});
-  double f = numbers[0];
-  double half = kNaN;
-  if (predicted == 2) internal::split_pairs(numbers, {&f, 1}, {&half, 1});
-
-  const std::size_t columns = parts_.rule.parameter_count();
-  const internal::Scratch<double, kStackParameters> parameters(columns);
-  if (columns != 0) {
-    const internal::Scratch<double, kStackFeatures + 2> wide(features + predicted);
-    std::ranges::copy(x, wide.data());
-    if (predicted == 2) wide[features] = half;
-    wide[features + predicted - 1] = f;
-    parts_.localizer->evaluate({wide.data(), 1, features + predicted}, {parameters.data(), 1, columns});
-  }
-  if (parts_.shift != nullptr) {
-    double log_weight = 0;
-    parts_.shift->evaluate({x.data(), 1, features}, {&log_weight, 1, 1});
-    weight = learnt_weight(log_weight);
-  }
-  const Interval interval = predictor_.interval(in_units(f, parts_.unit), parameters.span(), level, {}, group, weight);
-  const auto [lower, upper] =
-      parts_.outcome_space.inside(Interval{interval.lower * parts_.unit, interval.upper * parts_.unit});
-  return {f, lower, upper};
-}
-
-template <class Use>
-void Model::for_each_outcome_block(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out,
-                                   const char* what, const Use& use) const {
-  expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
-  expect_count(what, out.size(), rows.x.rows());
-  std::array<double, internal::kBlock> y;
-  for_each_block(rows, [&](const Block& block) {
-    const std::size_t count = block.predictions.size();
-    for (std::size_t i = 0; i < count; ++i) y[i] = outcomes[block.first + i] / parts_.unit;
-    use(block.rows, std::span<const double>(y.data(), count), out.subspan(block.first, count));
-  });
+  scheme_->check_roles({.groups = group.has_value(), .weights = weight.has_value()}, Step::kPredict);
+  std::array<double, 2> numbers{};
+  if (prediction) numbers = {prediction->lower, prediction->upper.value_or(0)};
+  const std::size_t given = !prediction ? 0 : prediction->upper ? 2 : 1;
+  expect_count("predictions of the row, one per fold", given, prediction_count());
+  return predictor_->predict(x, level, {numbers.data(), given}, group, weight);
 }
 
 void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
-  if (folds_ != nullptr) {
-    check(rows);
-    if (!rows.groups.empty()) scheme_->require_one_model("groups");
-    expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
-    expect_count("output p-values, one per row", out.size(), rows.x.rows());
-    folds_->p_values(rows, outcomes, out);
-    return;
-  }
+  expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
+  expect_count("output p-values, one per row", out.size(), rows.x.rows());
+  check(rows);
   check_roles(rows, Step::kPredict);
-  for_each_outcome_block(rows, outcomes, out, "output p-values, one per row",
-                         [&](const auto& block, auto y, auto found) { predictor_.p_values(block, y, found); });
+  predictor_->p_values(rows, outcomes, out);
 }
 
 void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
   refuse_use(*scheme_, SchemeUse::kQuantiles);
   expect_count("rows of quantiles", out.rows(), rows.x.rows());
   expect_count("columns of quantiles, one per probability", out.columns(), probabilities.size());
+  check(rows);
   check_roles(rows, Step::kPredict);
-  for_each_block(rows, [&](const Block& block) {
-    const MutableMatrixView part = out.slice(block.first, block.predictions.size());
-    predictor_.quantiles(block.rows, probabilities, part);
-    for (std::size_t j = 0; j < probabilities.size(); ++j) {
-      const bool upper = is_upper_quantile(probabilities[j]);
-      for (std::size_t i = 0; i < part.rows(); ++i) {
-        part(i, j) = parts_.outcome_space.inside(part(i, j) * parts_.unit, upper);
-      }
-    }
-  });
+  predictor_->one("quantiles").quantiles(rows, probabilities, out);
 }
 
 void Model::weights(const ModelRows& rows, std::span<double> out) const {
   check(rows);
   check_roles(rows, Step::kPredict);
   expect_count("output weights, one per row", out.size(), rows.x.rows());
-  std::vector<double> learnt;
-  const std::span<const double> found = weights_of(rows, 0, out.size(), learnt);
-  if (found.empty()) {
-    std::ranges::fill(out, 1.0);
-  } else {
-    std::ranges::copy(found, out.begin());
-  }
+  internal::NewWeights(parts_.shift).write(rows, out);
 }
 
 void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
@@ -804,27 +527,25 @@ void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
 }
 
 void Model::parameters(const ModelRows& rows, std::span<double> predictions, MutableMatrixView out) const {
-  scheme_->require_one_model("parameters of a row");
+  const internal::OneModel& model = predictor_->one("parameters of a row");
   expect_count("output predictions, one per row", predictions.size(), rows.x.rows());
   expect_count("rows of parameters", out.rows(), rows.x.rows());
   expect_count("columns of parameters", out.columns(), parts_.rule.parameter_count());
-  for_each_block(rows, [&](const Block& block) {
-    std::ranges::copy(block.predictions, predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
-    if (out.columns() == 0) return;
-    for (std::size_t i = 0; i < block.predictions.size(); ++i) {
-      std::ranges::copy(block.rows.parameters.row(i), out.row(block.first + i).begin());
-    }
-  });
+  check(rows);
+  model.parameters(rows, predictions, out);
 }
 
 void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
-  for_each_outcome_block(rows, outcomes, out, "output scores, one per row",
-                         [&](const auto& block, auto y, auto found) { parts_.rule.scores(block, y, found); });
+  const internal::OneModel& model = predictor_->one("score of a row");
+  expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
+  expect_count("output scores, one per row", out.size(), rows.x.rows());
+  check(rows);
+  model.scores(rows, outcomes, out);
 }
 
 void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, RowNumbers numbers,
                        std::span<double> scores, std::span<bool> above) const {
-  scheme_->require_one_model("calibration that rows are added to");
+  const internal::OneModel& model = predictor_->one("calibration that rows are added to");
   const std::size_t n = rows.x.rows();
   expect_count("outcomes, one per row", outcomes.size(), n);
   expect_count("output scores, one per row", scores.size(), n);
@@ -833,23 +554,8 @@ void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, 
   check_roles(rows, Step::kCalibrate);
   check_new_clusters(rows.clusters);
   check_outcomes(outcomes);
-  std::array<double, internal::kBlock> y;
-  for_each_block(rows, [&](const Block& block) {
-    const std::size_t count = block.predictions.size();
-    for (std::size_t i = 0; i < count; ++i) {
-      y[i] = outcomes[block.first + i] / parts_.unit;
-      above[block.first + i] = y[i] > block.rows.predictions[i];
-    }
-    const std::span<double> found = scores.subspan(block.first, count);
-    parts_.rule.scores(block.rows, {y.data(), count}, found);
-    const auto missing = std::ranges::find_if(found, [](double score) { return std::isnan(score); });
-    if (missing == found.end()) return;
-    const auto i = static_cast<std::size_t>(missing - found.begin());
-    throw internal::make_error(ErrorCode::kNotFinite,
-                               "calibrate: row {} has no score: outcome {}, prediction {}; drop such rows from the "
-                               "calibration and test sets, or impute them",
-                               block.first + i + 1, outcomes[block.first + i], block.predictions[i]);
-  });
+  check(rows);
+  model.score_rows(rows, outcomes, scores, above);
 }
 
 void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
@@ -861,11 +567,7 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
   std::vector<double> likelihood_ratios(scheme_->weighs_new_rows() ? n : 0);
   if (!likelihood_ratios.empty()) weights(rows, likelihood_ratios);
   Calibration added(calibration.options());
-  if (rows.clusters.empty()) {
-    added.add(numbers, scores, {above.get(), n}, likelihood_ratios, rows.groups);
-  } else {
-    added.add_clustered(numbers, scores, {above.get(), n}, rows.clusters);
-  }
+  added.add(numbers, scores, {above.get(), n}, likelihood_ratios, rows.groups, rows.clusters);
   if (rows.labels != nullptr) added.name_groups(*rows.labels);
   calibration.merge(std::move(added));
 }

@@ -272,7 +272,7 @@ TEST(ExchangeabilityMonitor, InvalidInputsAreRefused) {
   weighted.add(0, {.score = 1, .weight = 2});
   expect_error(ErrorCode::kInvalidArgument, "weights", [&] { ExchangeabilityMonitor{weighted}; });
   Calibration clustered;
-  clustered.add_clustered(0, std::vector<double>{1, 2}, {}, std::vector<std::int64_t>{5, 6});
+  clustered.add(0, std::vector<double>{1, 2}, {}, {}, {}, std::vector<std::int64_t>{5, 6});
   expect_error(ErrorCode::kInvalidArgument, "clusters", [&] { ExchangeabilityMonitor{clustered}; });
   ExchangeabilityMonitor monitor(empty);
   const ExchangeabilityMonitor before = monitor;

@@ -150,13 +150,11 @@ class Calibration {
   void add(std::uint64_t row_number, const CalibrationRow& row);
 
   /// Add scores.size() rows with these numbers: all of them or, if one is invalid, none. The other spans have the same
-  /// size, or are empty for the default. A calibration with weights takes rows with weights.
+  /// size, or are empty for the default. A calibration with weights takes rows with weights; rows with clusters have
+  /// neither weights nor groups.
   void add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above = {},
-           std::span<const double> weights = {}, std::span<const std::int64_t> groups = {});
-
-  /// Add scores.size() rows with these clusters: all of them or, if one is invalid, none.
-  void add_clustered(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
-                     std::span<const std::int64_t> clusters);
+           std::span<const double> weights = {}, std::span<const std::int64_t> groups = {},
+           std::span<const std::int64_t> clusters = {});
 
   /// Merge the rows of another sample with the same options. Throws kBadData if groups with different labels have the
   /// same number, and DuplicateRowError if both samples have a row.
@@ -392,8 +390,11 @@ class SortedScores {
                                 std::optional<double> test_weight = std::nullopt,
                                 WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
 
-  /// Write quantile(levels[j], groups[i]) to out (n x k), for n rows without weights. Each group is computed once.
-  void quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels, MutableMatrixView out) const;
+  /// Write quantile(levels[j], groups[i], test_weights[i]) to out (n x k); groups and test weights may be empty.
+  /// Without test weights, each group is computed once.
+  void quantiles(std::span<const std::int64_t> groups, std::span<const double> test_weights,
+                 std::span<const Level> levels, MutableMatrixView out,
+                 WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
 
   /// Return the position of a one-sided bound among the signed scores: y lies below it with probability `level` (with
   /// `below` false, above it). Signed scores increase with y for every x, so their ranks are exchangeable as well: the

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <vector>
 #include <widthwise/calibration.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
@@ -21,6 +22,13 @@ namespace widthwise {
 struct PredictionRows {
   std::span<const double> predictions;        ///< f(x) (n)
   MatrixView parameters;                      ///< g(x) (n x P, or n x 2P for two sides, lower side first)
+  std::span<const std::int64_t> groups = {};  ///< n, or empty if the calibration has no groups
+  std::span<const double> test_weights = {};  ///< n likelihood ratios, or empty if the calibration has no weights
+};
+
+/// What the score quantiles of n rows depend on, besides levels.
+struct NewRows {
+  std::size_t count = 0;                      ///< n
   std::span<const std::int64_t> groups = {};  ///< n, or empty if the calibration has no groups
   std::span<const double> test_weights = {};  ///< n likelihood ratios, or empty if the calibration has no weights
 };
@@ -95,10 +103,11 @@ class ConformalPredictor {
                  MutableMatrixView upper, const OutcomeSpace& space = {},
                  WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
 
-  /// Write the quantiles of n rows of these groups at k levels: out is n x k. Throws kInvalidArgument unless the
-  /// calibration has groups and no weights.
-  void group_quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels,
-                       MutableMatrixView out) const;
+  /// The score quantiles of n rows at k levels (n x k), for ConformalRule::intervals. Rows that share all quantiles are
+  /// one row with a stride of 0. Valid as long as `memory`, which holds them.
+  [[nodiscard]] MatrixView score_quantiles(const NewRows& rows, std::span<const Level> levels,
+                                           std::vector<double>& memory,
+                                           WhenTooFew when_too_few = WhenTooFew::kInfinite) const;
 
   /// The interval of one row at one level; no allocation. `test_weight` is the likelihood ratio of the row if the
   /// calibration has weights.
@@ -121,7 +130,8 @@ class ConformalPredictor {
   /// Throw unless the rows match the rule, have groups exactly if the calibration has them, and have weights if the
   /// calibration has them.
   void check(const PredictionRows& rows) const;
-  void check_groups(bool grouped) const;
+  /// The same of groups and weights.
+  void check(const NewRows& rows) const;
 
   ConformalRule rule_;
   Calibration calibration_;

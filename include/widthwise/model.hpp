@@ -37,7 +37,7 @@ class Model;
 [[nodiscard]] std::uint64_t cluster_hash(std::int64_t cluster);
 
 namespace internal {
-class FoldModels;
+class RowPredictor;
 }  // namespace internal
 
 /// Maximum number of folds of a cross-calibrated model. A prediction evaluates all of their models.
@@ -186,12 +186,10 @@ class Model {
   [[nodiscard]] std::uint64_t fitted_clusters(std::span<const std::int64_t> clusters) const;
 
   /// The group whose quantile the rows of a group take, see SortedScores.
-  [[nodiscard]] std::int64_t quantile_group(std::int64_t group) const {
-    return predictor_.sorted().quantile_group(group);
-  }
+  [[nodiscard]] std::int64_t quantile_group(std::int64_t group) const;
 
   /// Number of scores of the quantile of a group.
-  [[nodiscard]] std::uint64_t quantile_rows(std::int64_t group) const { return predictor_.sorted().rows(group); }
+  [[nodiscard]] std::uint64_t quantile_rows(std::int64_t group) const;
 
   /// Throw kBadData, with the number of rows and examples, if outcomes y are not in the outcome space: intervals may
   /// exclude them, so coverage measured with them is meaningless. A missing outcome (NaN) is not an error.
@@ -289,34 +287,15 @@ class Model {
   void sketch(RowSketch& sketch, const ModelRows& rows, std::span<const double> outcomes) const;
 
  private:
-  struct Block;
-
   void check(const ModelRows& rows) const;
   void check_cluster_sizes(std::span<const double> sizes) const;
   void check_roles(const ModelRows& rows, Step step) const;
-  [[nodiscard]] std::span<const double> weights_of(const ModelRows& rows, std::size_t first, std::size_t count,
-                                                   std::vector<double>& learnt) const;
   void check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
                     const MutableMatrixView& lower, const MutableMatrixView& upper) const;
-  void grouped_intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
-                         const MutableMatrixView& lower, const MutableMatrixView& upper) const;
-  template <class Use>
-  void for_each_block(const ModelRows& rows, const Use& use) const;
-
-  /// Write predictions and bounds; fill(block, lower, upper) makes the bounds of a block, in units.
-  template <class Fill>
-  void bounds_by_block(const ModelRows& rows, std::span<double> predictions, MutableMatrixView lower,
-                       MutableMatrixView upper, const Fill& fill) const;
-
-  /// Call use(rows, outcomes in units, out) for blocks of rows; `what` names `out` in errors.
-  template <class Use>
-  void for_each_outcome_block(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out,
-                              const char* what, const Use& use) const;
 
   ModelParts parts_;
   std::shared_ptr<const CalibrationScheme> scheme_;
-  ConformalPredictor predictor_;
-  std::shared_ptr<const internal::FoldModels> folds_;  // null without folds
+  std::shared_ptr<const internal::RowPredictor> predictor_;
 };
 
 }  // namespace widthwise

@@ -164,10 +164,6 @@ class CalibrationScheme : public Interface {
   /// Why the scheme does not support this use, a sentence; empty if it does.
   [[nodiscard]] virtual std::string refusal(SchemeUse use) const;
 
-  /// Throw kInvalidArgument if rows have no score, parameters or `what` of their own, because several models predict
-  /// each row.
-  virtual void require_one_model(std::string_view what) const;
-
   // ---- coverage
 
   /// The guarantee with its conditions; `level` is that of examples.

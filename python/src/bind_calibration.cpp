@@ -35,7 +35,7 @@ void add(SharedShard& shared, const Doubles& scores, const std::optional<std::ui
         Calibration& calibration = shard.calibration;
         const RowNumbers numbers = numbers_of(first_row.value_or(calibration.rows_seen()), keys);
         if (clusters) {
-          calibration.add_clustered(numbers, span_of(scores), span_of(above), span_of(clusters));
+          calibration.add(numbers, span_of(scores), span_of(above), {}, {}, span_of(clusters));
           return;
         }
         // Rows without weights are refused by a calibration that has them, which an empty one cannot.
@@ -84,11 +84,7 @@ void add_rows(SharedShard& shared, const Model& model, const Table& table, const
                            std::span(scores).subspan(first, count), {above.get() + first, count});
           if (!ratios.empty()) model.weights(part, std::span(ratios).subspan(first, count));
         });
-        if (clusters) {
-          added.calibration.add_clustered(numbers, scores, {above.get(), n}, span_of(clusters));
-        } else {
-          added.calibration.add(numbers, scores, {above.get(), n}, ratios, span_of(groups));
-        }
+        added.calibration.add(numbers, scores, {above.get(), n}, ratios, span_of(groups), span_of(clusters));
         if (labels != nullptr) added.calibration.name_groups(*labels);
         merge_shard(shard, std::move(added));
       },

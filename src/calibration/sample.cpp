@@ -190,21 +190,6 @@ void check_rows(const RowNumbers& numbers, std::span<const double> scores, std::
 
 }  // namespace
 
-void Calibration::add_clustered(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
-                                std::span<const std::int64_t> clusters) {
-  const std::size_t n = scores.size();
-  check_size(above.size(), n, "above");
-  if (clusters.size() != n) {
-    throw internal::make_error(ErrorCode::kShapeMismatch, "Calibration::add_clustered: {} scores but {} clusters", n,
-                               clusters.size());
-  }
-  if (n == 0) return;
-  check_rows(numbers, scores, {});
-  refuse_reserved(clusters, numbers, "cluster");
-  take_keys(RowKeys::kClusters);
-  add_keyed(RowKeys::kClusters, numbers, scores, above, {}, clusters);
-}
-
 /// Add rows to the samples of their groups or clusters, which are `keys`.
 void Calibration::add_keyed(RowKeys kind, RowNumbers numbers, std::span<const double> scores,
                             std::span<const bool> above, std::span<const double> weights,
@@ -225,15 +210,24 @@ void Calibration::add_keyed(RowKeys kind, RowNumbers numbers, std::span<const do
 }
 
 void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
-                      std::span<const double> weights, std::span<const std::int64_t> groups) {
+                      std::span<const double> weights, std::span<const std::int64_t> groups,
+                      std::span<const std::int64_t> clusters) {
   const std::size_t n = scores.size();
   check_size(above.size(), n, "above");
   check_size(weights.size(), n, "weights");
   check_size(groups.size(), n, "groups");
+  check_size(clusters.size(), n, "clusters");
   if (n == 0) return;
   check_rows(numbers, scores, weights);
-  if (weights.empty() && has_weights()) refuse_missing_weights();
   refuse_reserved(groups, numbers, "group");
+  refuse_reserved(clusters, numbers, "cluster");
+  if (!clusters.empty()) {
+    if (!groups.empty() || !weights.empty()) refuse_with_clusters();
+    take_keys(RowKeys::kClusters);
+    add_keyed(RowKeys::kClusters, numbers, scores, above, {}, clusters);
+    return;
+  }
+  if (weights.empty() && has_weights()) refuse_missing_weights();
   take_keys(groups.empty() ? RowKeys::kNone : RowKeys::kGroups);
   if (!groups.empty()) {
     add_keyed(RowKeys::kGroups, numbers, scores, above, weights, groups);

@@ -353,15 +353,24 @@ double SortedScores::quantile(const Level& level, std::int64_t group, std::optio
   return kInfinity;
 }
 
-void SortedScores::quantiles(std::span<const std::int64_t> groups, std::span<const Level> levels,
-                             MutableMatrixView out) const {
+void SortedScores::quantiles(std::span<const std::int64_t> groups, std::span<const double> test_weights,
+                             std::span<const Level> levels, MutableMatrixView out, WhenTooFew when_too_few) const {
   const std::size_t k = levels.size();
+  const auto group_of = [&](std::size_t i) { return groups.empty() ? 0 : groups[i]; };
+  if (!test_weights.empty()) {
+    for (std::size_t i = 0; i < out.rows(); ++i) {
+      for (std::size_t j = 0; j < k; ++j) {
+        out(i, j) = quantile(levels[j], group_of(i), test_weights[i], when_too_few);
+      }
+    }
+    return;
+  }
   internal::GroupIndex seen;
   std::vector<double> found;
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    const std::size_t place = seen.add(groups[i]);
+  for (std::size_t i = 0; i < out.rows(); ++i) {
+    const std::size_t place = seen.add(group_of(i));
     if (place * k == found.size()) {
-      for (const Level& level : levels) found.push_back(quantile(level, groups[i]));
+      for (const Level& level : levels) found.push_back(quantile(level, group_of(i), std::nullopt, when_too_few));
     }
     std::copy_n(found.data() + place * k, k, out.row(i).data());
   }

@@ -57,6 +57,16 @@ void check_fold(const ModelParts& parts, std::size_t k) {
   expect(fold.calibration.rows_kept() > 0, "has no calibration rows");
 }
 
+/// One column of predictions for all folds, or one for each.
+std::vector<std::string> columns_of(const ModelParts& parts) {
+  std::vector<std::string> columns;
+  for (const auto& fold : parts.folds) {
+    if (fold->needs_predictions()) columns.push_back(fold->parts().prediction);
+  }
+  if (!columns.empty() && columns.front() == parts.prediction) columns.resize(1);
+  return columns;
+}
+
 }  // namespace
 
 void check_folds(const ModelParts& parts) {
@@ -73,6 +83,10 @@ void check_folds(const ModelParts& parts) {
       refuse(fmt::format("fold {} reads the prediction column '{}'; expected '{}'", k,
                          printable(parts.folds[k]->parts().prediction), printable(expected)));
     }
+  }
+  if (!parts.upper_prediction.empty()) {
+    refuse(
+        fmt::format("the column of upper quantiles '{}' needs split calibration", printable(parts.upper_prediction)));
   }
   if (parts.base != nullptr || parts.localizer != nullptr || parts.calibration.rows_seen() > 0) {
     refuse("a cross-calibrated model has base models, localizers and calibrations in its folds only");
@@ -119,7 +133,8 @@ class FoldModels::Search {
 };
 
 FoldModels::FoldModels(const ModelParts& parts)
-    : models_(parts.folds),
+    : RowPredictor(columns_of(parts)),
+      models_(parts.folds),
       categories_(parts.categories),
       own_predictions_(parts.folds.front()->parts().prediction != parts.prediction),
       space_(parts.outcome_space) {
@@ -227,6 +242,18 @@ void FoldModels::intervals(const ModelRows& rows, std::span<const Level> levels,
       }
     }
   }
+}
+
+PredictedInterval FoldModels::predict(std::span<const double> x, const Level& level, std::span<const double> given,
+                                      std::optional<std::int64_t> /*group*/, std::optional<double> /*weight*/) const {
+  PredictedInterval found;
+  intervals({.x = {x.data(), 1, x.size()}, .predictions = given}, {&level, 1}, {&found.prediction, 1},
+            {&found.lower, 1, 1}, {&found.upper, 1, 1});
+  return found;
+}
+
+const OneModel& FoldModels::one(std::string_view what) const {
+  refuse(fmt::format("a cross-calibrated model has no {}; fit with split calibration (calibration 'split')", what));
 }
 
 void FoldModels::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <widthwise/model.hpp>
+#include "model/row_predictor.hpp"
 
 namespace widthwise::internal {
 
@@ -15,27 +15,29 @@ void check_folds(const ModelParts& parts);
 
 /// The fold models of a cross-calibrated model, with their scores sorted: CV+ (docs/mathematics.md).
 /// Invariant: immutable. Thread safety: full.
-class FoldModels {
+class FoldModels final : public RowPredictor {
  public:
   /// The parts are consistent (check_folds).
   explicit FoldModels(const ModelParts& parts);
 
-  /// Calibration rows of each fold.
-  [[nodiscard]] const std::vector<std::uint64_t>& rows() const { return rows_; }
-
-  /// Calibration rows of all folds.
-  [[nodiscard]] std::uint64_t all_rows() const { return all_rows_; }
+  [[nodiscard]] std::size_t outputs() const override { return models_.front()->predicts_quantiles() ? 2 : 1; }
+  [[nodiscard]] const SortedScores& sorted() const override { return sorted_; }
 
   /// Write the median of the predictions of the fold models, weighted by their calibration rows; NaN if one is not
   /// finite.
-  void predictions(const ModelRows& rows, std::span<double> out) const;
+  void predictions(const ModelRows& rows, std::span<double> out) const override;
 
-  /// Write predictions and intervals as Model::intervals.
   void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
-                 MutableMatrixView lower, MutableMatrixView upper) const;
+                 MutableMatrixView lower, MutableMatrixView upper) const override;
+
+  [[nodiscard]] PredictedInterval predict(std::span<const double> x, const Level& level, std::span<const double> given,
+                                          std::optional<std::int64_t> group,
+                                          std::optional<double> weight) const override;
 
   /// Write cross-conformal p-values.
-  void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
+  void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const override;
+
+  [[nodiscard]] const OneModel& one(std::string_view what) const override;
 
  private:
   struct Block;
@@ -56,6 +58,7 @@ class FoldModels {
   std::uint64_t all_rows_ = 0;
   bool own_predictions_ = false;  // whether every fold has a prediction column of its own
   OutcomeSpace space_;
+  SortedScores sorted_;  // none
 };
 
 }  // namespace widthwise::internal

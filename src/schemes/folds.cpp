@@ -18,6 +18,13 @@ class Folds final : public CalibrationScheme {
 
   [[nodiscard]] bool takes_rows() const override { return false; }
 
+  void check_roles(const GivenRoles& given, Step step) const override {
+    CalibrationScheme::check_roles(given, step);
+    if (given.groups) {
+      refuse_parts("a cross-calibrated model has no groups; fit with split calibration (calibration 'split')");
+    }
+  }
+
   void check(const Calibration& /*calibration*/) const override {
     if (!options().group.empty() || options().pool_groups > 0) {
       refuse_parts("cross-calibration does not calibrate groups separately; use split calibration");
@@ -48,11 +55,6 @@ class Folds final : public CalibrationScheme {
                "bound of the same level; fit with split calibration (calibration 'split')";
     }
     return "";
-  }
-
-  void require_one_model(std::string_view what) const override {
-    refuse_parts(
-        fmt::format("a cross-calibrated model has no {}; fit with split calibration (calibration 'split')", what));
   }
 
   [[nodiscard]] GuaranteeStatement guarantee(const Level& level) const override {

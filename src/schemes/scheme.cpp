@@ -67,8 +67,6 @@ std::string CalibrationScheme::refuses(const Calibration& calibration) const {
 
 std::string CalibrationScheme::refusal(SchemeUse /*use*/) const { return {}; }
 
-void CalibrationScheme::require_one_model(std::string_view /*what*/) const {}
-
 CalibrationRanks CalibrationScheme::law(const Calibration& calibration, const Level& level,
                                         std::span<const std::int64_t> /*row_groups*/) const {
   return CalibrationRanks::of_rows(level, rows(calibration), options_.guarantee);

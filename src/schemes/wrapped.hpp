@@ -24,7 +24,6 @@ class WrappedScheme : public CalibrationScheme {
     return inner_->refuses(calibration);
   }
   [[nodiscard]] std::string refusal(SchemeUse use) const override { return inner_->refusal(use); }
-  void require_one_model(std::string_view what) const override { inner_->require_one_model(what); }
   [[nodiscard]] GuaranteeStatement guarantee(const Level& level) const override { return inner_->guarantee(level); }
   [[nodiscard]] CalibrationRanks law(const Calibration& calibration, const Level& level,
                                      std::span<const std::int64_t> row_groups) const override {

@@ -297,8 +297,8 @@ TEST(CalibrationClusters, AreMergedFromBatchesAndBytes) {
     Calibration shard;
     for (std::size_t i = part; i < rows.size(); i += 3) {
       const std::uint64_t number = i;
-      shard.add_clustered(std::span(&number, 1), std::span(&rows[i].score, 1), std::span(&rows[i].above, 1),
-                          std::span(&rows[i].cluster, 1));
+      shard.add(std::span(&number, 1), std::span(&rows[i].score, 1), std::span(&rows[i].above, 1), {}, {},
+                std::span(&rows[i].cluster, 1));
     }
     merged.merge(Calibration::deserialise(shard.serialise()));
   }

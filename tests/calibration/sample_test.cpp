@@ -456,7 +456,7 @@ TEST(Calibration, RefusesABatchWithARowTwiceWhole) {
   Calibration clustered;
   clustered.add(100, {.score = 1, .cluster = 2});
   expect_duplicate(clustered, 7, "to cluster 1 and to cluster 2",
-                   [&](Calibration& after) { after.add_clustered(keys, scores, {}, parts); });
+                   [&](Calibration& after) { after.add(keys, scores, {}, {}, {}, parts); });
 }
 
 TEST(Calibration, FindsTheSamePartMergedTwice) {

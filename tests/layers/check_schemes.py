@@ -4,6 +4,9 @@
 Everything else asks the scheme the question that matters (include/widthwise/schemes.hpp): which columns a step reads, what is
 guaranteed, by which law. A new scheme is then one class in src/schemes.
 
+The model does not branch on folds, nor on the columns that rows come with, either: src/model/row_predictor.cpp decides once
+between one model and folds, and src/model/new_weights.cpp where the weights of new rows come from.
+
 Usage: check_schemes.py [ROOT]. Prints one line for each violation, file:line: what to do; exits with 1 if there is any.
 """
 
@@ -24,6 +27,14 @@ ASKED = re.compile(
     r"|(?:\.|->)(?:weighted|clustered|grouped|cross_calibrated|fold_rows)\b(?!\s*=)"
     r"|dynamic_cast<\s*const\s+[\w:]*Scheme"
 )
+
+MODEL = ("src/model.cpp", "src/model/")
+DECIDES = ("src/model/row_predictor.cpp", "src/model/new_weights.cpp")
+COLUMN = r"\b(?:rows|parts_?|options)\s*(?:\.|->)\s*(?:groups?|clusters?|cluster_sizes|weights?|pool_groups)\b"
+ASKED_IN_MODEL = re.compile(
+    r"\bfolds_\s*(?:==|!=)|\b(?:parts_?\.folds|folds_)(?:\.|->)empty\s*\(|&&\s*!?scheme_->weighs_new_rows\b"
+    rf"|\bif\s*\([^;{{}}]*?{COLUMN}(?:\.empty\s*\(|\s*(?:==|!=|>))"
+)
 LITERAL = re.compile(r'"(?:\\.|[^"\\\n])*"')
 ASKED_OF_SAMPLES = re.compile(r"\bRowKeys\b|\bhas_weights\s*\(|(?:\.|->)has_weights\b")
 
@@ -36,7 +47,8 @@ def violations(root):
             if path.suffix not in (".hpp", ".cpp") or file.startswith((SCHEMES, *SAMPLE)):
                 continue
             text = LITERAL.sub('""', without_comments(path.read_text(encoding="utf-8")))
-            for pattern in (ASKED, ASKED_OF_SAMPLES):
+            in_model = file.startswith(MODEL) and file not in DECIDES
+            for pattern in (ASKED, ASKED_OF_SAMPLES, *([ASKED_IN_MODEL] if in_model else [])):
                 for match in pattern.finditer(text):
                     line = text.count("\n", 0, match.start()) + 1
                     yield f"{file}:{line}: asks for the kind of calibration ('{match.group()}'); ask its scheme what matters here"

@@ -1,4 +1,4 @@
-"""Tests of check_layers.py on small trees."""
+"""Tests of check_layers.py and check_schemes.py on small trees."""
 
 import contextlib
 import io
@@ -7,6 +7,7 @@ import unittest
 from pathlib import Path
 
 import check_layers
+import check_schemes
 
 ARCHITECTURE = """# Architecture
 
@@ -271,6 +272,32 @@ class CheckLayers(unittest.TestCase):
             self.assertIn("ARCHITECTURE.md:1", output.getvalue())
             Path(folder, "ARCHITECTURE.md").write_text("```layers\n```\n```private\n```\n", encoding="utf-8")
             self.assertEqual(check_layers.main([folder]), 0)
+
+
+class CheckSchemes(unittest.TestCase):
+    def found_in(self, file, line):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, file)
+            path.parent.mkdir(parents=True)
+            path.write_text(f"void f() {{ {line} }}\n", encoding="utf-8")
+            return len(list(check_schemes.violations(Path(folder))))
+
+    def test_branches_of_the_model_are_found(self):
+        for line in (
+            "if (folds_ != nullptr) return;",
+            "return parts_.folds.empty() ? 1 : 2;",
+            "if (n > 0 && !rows.groups.empty()) refuse();",
+            "if (rows.clusters.empty()) add();",
+            "if (one && scheme_->weighs_new_rows()) weigh();",
+        ):
+            self.assertEqual(self.found_in("src/model.cpp", line), 1, line)
+            self.assertEqual(self.found_in("src/model/one_model.cpp", line), 1, line)
+            self.assertEqual(self.found_in("src/model/row_predictor.cpp", line), 0, line)
+
+    def test_questions_about_the_kind_are_found_outside_the_schemes(self):
+        for line in ("if (model.clustered()) f();", "if (sample.keys() == RowKeys::kGroups) f();"):
+            self.assertEqual(self.found_in("cli/fit.cpp", line), 1, line)
+            self.assertEqual(self.found_in("src/schemes/groups.cpp", line), 0, line)
 
 
 if __name__ == "__main__":
