@@ -51,6 +51,7 @@
 #include <widthwise/train/options.hpp>
 #include <widthwise/train/progress.hpp>
 #include <widthwise/train/registry.hpp>
+#include <widthwise/train/split_plan.hpp>
 #include <widthwise/train/threads.hpp>
 #include <widthwise/train/trainer.hpp>
 #include <widthwise/train/tree_options.hpp>

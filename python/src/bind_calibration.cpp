@@ -23,10 +23,9 @@ void construct(SharedShard* self, std::uint64_t capacity, std::uint64_t seed) {
   new (self) SharedShard(CalibrationShard{.calibration = Calibration(Calibration::Options{capacity, seed})});
 }
 
-void add(SharedShard& shared, const Doubles& scores, const std::optional<std::uint64_t>& first_row,
-         const std::optional<Booleans>& above, const std::optional<Doubles>& weights,
-         const std::optional<Integers>& groups, const std::optional<Keys>& keys, const GroupLabels* labels,
-         const std::optional<Integers>& clusters) {
+void add(SharedShard& shared, const Doubles& scores, const std::optional<Booleans>& above, const nb::kwargs& given) {
+  const Columns columns(given);
+  const auto& [groups, labels, weights, clusters, sizes, times, sample_weights, keys, first_row, owner] = columns;
   if (clusters && (groups || weights)) {
     throw Error(ErrorCode::kInvalidArgument, "rows with clusters take neither groups nor weights");
   }
@@ -54,38 +53,38 @@ void add(SharedShard& shared, const Doubles& scores, const std::optional<std::ui
 /// Score rows of a model and add them to a shard of this model: all of them or, if one is rejected, none. With
 /// `replace`, the name of the option that discards the calibration set, the shard is that set: it may hold scores of
 /// another model, and rows that fitted the model or are already in the set are rejected.
-void add_rows(SharedShard& shared, const Model& model, const Table& table, const std::optional<Doubles>& predictions,
-              const std::optional<Integers>& groups, const Doubles& outcomes, std::uint64_t first_row,
-              const std::optional<Keys>& keys, const GroupLabels* labels, const std::optional<Doubles>& weights,
-              const std::optional<Integers>& clusters, const std::optional<std::string>& replace) {
-  check_outcomes(table, outcomes);
-  const RowNumbers numbers = numbers_of(first_row, keys);
+void add_rows(SharedShard& shared, const Model& model, const GivenRows& given,
+              const std::optional<std::string>& replace) {
+  const std::span<const double> outcomes = given.y();
+  const Table& table = given.table;
+  const Columns& columns = given.columns;
+  const RowNumbers numbers = given.numbers();
   numbers.check(table.rows(), "calibrate");
-  const Rows rows{table, span_of(predictions), span_of(groups), span_of(weights), span_of(clusters)};
+  const Rows rows = rows_of(given);
   locked(
       [&](CalibrationShard& shard) {
         CalibrationShard added{.scores_of = replace ? score_fingerprint(model) : shard.scores_of,
                                .calibration = Calibration(shard.calibration.options()),
-                               .sketch = sketch_of(model, table, span_of(outcomes))};
+                               .sketch = sketch_of(model, table, outcomes)};
         if (replace) {
           require_scores_of(shard, added.scores_of);
           require_new_rows(model, added.sketch, shard.sketch, *replace);
         }
         // Check all outcomes first, so that the message can name all rows, by key or position.
-        model.check_outcomes(span_of(outcomes), keys ? numbers : RowNumbers(1));
-        model.check_new_clusters(span_of(clusters));
+        model.check_outcomes(outcomes, columns.keys ? numbers : RowNumbers(1));
+        model.check_new_clusters(rows.clusters);
         const std::size_t n = table.rows();
         std::vector<double> scores(n);
         const auto above = std::make_unique<bool[]>(n);
         std::vector<double> ratios(model.scheme().weighs_new_rows() ? n : 0);
         rows.for_each_part_when_released([&](const ModelRows& part, std::size_t first) {
           const std::size_t count = part.x.rows();
-          model.score_rows(part, span_of(outcomes).subspan(first, count), numbers.part(first, count),
+          model.score_rows(part, outcomes.subspan(first, count), numbers.part(first, count),
                            std::span(scores).subspan(first, count), {above.get() + first, count});
           if (!ratios.empty()) model.weights(part, std::span(ratios).subspan(first, count));
         });
-        added.calibration.add(numbers, scores, {above.get(), n}, ratios, span_of(groups), span_of(clusters));
-        if (labels != nullptr) added.calibration.name_groups(*labels);
+        added.calibration.add(numbers, scores, {above.get(), n}, ratios, rows.groups, rows.clusters);
+        if (columns.labels != nullptr) added.calibration.name_groups(*columns.labels);
         merge_shard(shard, std::move(added));
       },
       shared);
@@ -201,14 +200,8 @@ void bind_calibration(nb::module_& module) {
            nb::arg("seed") = Calibration::Options().seed)
       .def_static(
           "of", [](const Model& model) { return SharedShard(CalibrationShard::of(model)); }, nb::arg("model"))
-      .def("add", &add, nb::arg("scores"), nb::arg("first_row").none(), nb::arg("above").none() = nb::none(),
-           nb::arg("weights").none() = nb::none(), nb::arg("groups").none() = nb::none(),
-           nb::arg("keys").none() = nb::none(), nb::arg("labels").none() = nb::none(),
-           nb::arg("clusters").none() = nb::none())
-      .def("add_rows", &add_rows, nb::arg("model"), nb::arg("table"), nb::arg("predictions").none(),
-           nb::arg("groups").none(), nb::arg("outcomes"), nb::arg("first_row"), nb::arg("keys").none() = nb::none(),
-           nb::arg("labels").none() = nb::none(), nb::arg("weights").none() = nb::none(),
-           nb::arg("clusters").none() = nb::none(), nb::arg("replace").none() = nb::none())
+      .def("add", &add, nb::arg("scores"), nb::arg("above").none() = nb::none(), nb::arg("columns"))
+      .def("add_rows", &add_rows, nb::arg("model"), nb::arg("rows"), nb::arg("replace").none() = nb::none())
       .def("merge", &merge, nb::arg("other"))
       .def("to_bytes", &shard_bytes)
       .def_static("from_bytes", &shard_from, nb::arg("data"))

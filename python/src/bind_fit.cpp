@@ -10,9 +10,8 @@
 #include "bindings.hpp"
 #include "outcomes_outside.hpp"
 #include "progress_line.hpp"
+#include "rows.hpp"
 #include "table.hpp"
-#include "train/fit/blocks.hpp"
-#include "train/fit/copies.hpp"
 #include "train/progress_steps.hpp"
 
 namespace widthwise::python {
@@ -57,19 +56,9 @@ void bind_progress(nb::module_& module) {
   module.def("clock_text", &internal::clock_text, nb::arg("seconds"));
 }
 
-/// The column names and row numbers of a fit.
-struct FitColumns {
-  std::string target;
-  std::string prediction;
-  std::string upper_prediction;
-  std::uint64_t first_row = 0;
-  std::uint64_t calibrated_later = 0;                     ///< rows that the caller adds to the calibration set
-  std::vector<std::vector<std::string>> categories = {};  ///< of the columns, none of numbers; or none at all
-  std::string group = {};                                 ///< name of the column of groups
-  std::string weight = {};                                ///< name of the column of weights
-  std::string cluster = {};                               ///< name of the column of clusters
-  std::string time = {};                                  ///< name of the column of times
-};
+/// Names of the columns of a fit by their roles, and the categories of the features, none of numbers.
+using ColumnNames = std::map<std::string, std::string>;
+using Categories = std::vector<std::vector<std::string>>;
 
 FitOptions fit_options(const OptionValues& values) {
   FitOptions options;
@@ -85,51 +74,71 @@ MatrixView matrix_of(const Table& table, std::vector<double>& copy) {
   return {copy.data(), table.rows(), table.columns()};
 }
 
-/// The model, and its report as JSON and as text.
-std::tuple<Model, std::string, std::string> fit_table(
-    const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
-    const std::optional<Doubles>& cv_predictions, const std::optional<Integers>& groups, const GroupLabels* labels,
-    const std::optional<Doubles>& weights, const std::optional<Integers>& clusters, const std::optional<Doubles>& times,
-    const Table* shift_to, const std::optional<Doubles>& sample_weights, const std::optional<Integers>& copies,
-    const FitColumns& columns, const FitOptions& options, const TrainerOptions& trainer_options,
-    const nb::object& progress) {
-  const Trainers trainers = make_trainers(trainer_options, options.seed, options.needs_localizer());
+/// The table of a fit; a view, except for names. `copy` holds the numbers if they are no matrix yet.
+FitTable fit_table(const GivenRows& rows, const ColumnNames& names, const Categories& categories,
+                   std::vector<double>& copy) {
+  const auto name = [&](const char* role) {
+    const auto found = names.find(role);
+    return found == names.end() ? std::string() : found->second;
+  };
+  const Columns& columns = rows.columns;
+  return {.x = matrix_of(rows.table, copy),
+          .y = rows.y(),
+          .predictions = {},
+          .features = rows.table.names(),
+          .target = name("target"),
+          .prediction = name("prediction"),
+          .first_row = columns.first_row.value_or(0),
+          .categories = {categories.begin(), categories.end()},
+          .upper_prediction = name("upper_prediction"),
+          .groups = span_of(columns.groups),
+          .labels = columns.labels,
+          .group = name("group"),
+          .weights = span_of(columns.weights),
+          .weight = name("weight"),
+          .clusters = span_of(columns.clusters),
+          .cluster = name("cluster"),
+          .times = span_of(columns.times),
+          .time = name("time"),
+          .sample_weights = span_of(columns.sample_weights)};
+}
+
+/// A plan with the predictions of its parts.
+struct Plan {
+  SplitPlan splits;
+  std::vector<std::optional<Doubles>> predictions = std::vector<std::optional<Doubles>>(splits.parts.size());
+
+  [[nodiscard]] PlannedPredictions planned() const {
+    PlannedPredictions all{splits, {}};
+    for (const auto& one : predictions) all.values.push_back(span_of(one));
+    return all;
+  }
+};
+
+/// The model, and its report as JSON and as text. The predictions are those of a plan or of the rows; "cross_validated"
+/// among the names says that other models than the deployed one made them.
+std::tuple<Model, std::string, std::string> fit_model(const GivenRows& rows, const ColumnNames& names,
+                                                      const Categories& categories, const Table* shift_to,
+                                                      const OptionValues& options, const OptionValues& trainers,
+                                                      const nb::object& progress, const Plan* plan) {
+  TrainerOptions trainer_options;
+  TrainerOptions::table().set(trainer_options, trainers);
+  const FitOptions fit_with = fit_options(options);
+  const Trainers made = make_trainers(trainer_options, fit_with.seed, fit_with.needs_localizer());
   std::unique_ptr<const LocalizerTrainer> shift;
-  if (shift_to != nullptr) shift = make_classifier_trainer(trainer_options, options.seed);
-  FitResult result = [&] {
+  if (shift_to != nullptr) shift = make_classifier_trainer(trainer_options, fit_with.seed);
+  const FitResult result = [&] {
     const nb::gil_scoped_release release;
     std::vector<double> copy;
-    const MatrixView x = matrix_of(table, copy);
     std::vector<double> shift_copy;
-    return fit({.x = x,
-                .y = span_of(y),
-                .predictions = span_of(predictions),
-                .features = table.names(),
-                .target = columns.target,
-                .prediction = columns.prediction,
-                .first_row = columns.first_row,
-                .categories = {columns.categories.begin(), columns.categories.end()},
-                .cv_predictions = span_of(cv_predictions),
-                .upper_prediction = columns.upper_prediction,
-                .groups = span_of(groups),
-                .labels = labels,
-                .group = columns.group,
-                .weights = span_of(weights),
-                .weight = columns.weight,
-                .clusters = span_of(clusters),
-                .cluster = columns.cluster,
-                .times = span_of(times),
-                .time = columns.time,
-                .shift_to = shift_to == nullptr ? MatrixView() : matrix_of(*shift_to, shift_copy),
-                .sample_weights = span_of(sample_weights),
-                .copies = span_of(copies)},
-               trainers.base.get(), trainers.localizer.get(), options, progress_of(progress), nullptr, shift.get());
+    FitTable table = fit_table(rows, names, categories, copy);
+    if (shift_to != nullptr) table.shift_to = matrix_of(*shift_to, shift_copy);
+    if (plan != nullptr) {
+      return fit(table, plan->planned(), made.localizer.get(), fit_with, progress_of(progress), shift.get());
+    }
+    (names.contains("cross_validated") ? table.cv_predictions : table.predictions) = span_of(rows.predictions);
+    return fit(table, made.base.get(), made.localizer.get(), fit_with, progress_of(progress), nullptr, shift.get());
   }();
-  if (columns.calibrated_later > 0) {
-    result.report.calibration_rows += columns.calibrated_later;
-    const Model& model = result.model;
-    result.report.advise_cross(options, model.scheme().refusal(SchemeUse::kFold).empty());
-  }
   return {result.model, to_json(result, std::nullopt, NonFinite::kName), to_text(result)};
 }
 
@@ -167,51 +176,45 @@ nb::list trainer_list() {
   return list;
 }
 
-internal::RowBlocks blocks_of(const std::optional<Integers>& clusters, const std::optional<Doubles>& times) {
-  const auto numbers = span_of(clusters);
-  const auto values = span_of(times);
-  return {{numbers.begin(), numbers.end()}, {values.begin(), values.end()}};
+using GivenFold = std::pair<Integers, Integers>;
+
+Numbers array_of_rows(const std::vector<std::size_t>& rows) {
+  auto out = std::make_unique_for_overwrite<std::int64_t[]>(rows.size());
+  std::ranges::copy(rows, out.get());
+  return give<Numbers>(std::move(out), {rows.size()});
 }
 
-/// Which rows are in a share of the clusters or of the times, as in fit: 0 or 1.
-Numbers share_of_blocks(const std::optional<Integers>& clusters, const std::optional<Doubles>& times, double share,
-                        std::uint64_t seed) {
-  const std::vector<bool> in_share = blocks_of(clusters, times).share(share, seed);
-  auto out = std::make_unique_for_overwrite<std::int64_t[]>(in_share.size());
-  std::ranges::copy(in_share, out.get());
-  return give<Numbers>(std::move(out), {in_share.size()});
+std::vector<std::size_t> rows_of(const Integers& numbers) {
+  const auto values = span_of(numbers);
+  return {values.begin(), values.end()};
 }
 
-/// The folds of rows with clusters or times, as in fit.
-Numbers folds_of_blocks(const std::optional<Integers>& clusters, const std::optional<Doubles>& times, std::size_t count,
-                        std::uint64_t seed) {
-  const internal::Folds folds = blocks_of(clusters, times).folds(count, seed);
-  auto out = std::make_unique_for_overwrite<std::int64_t[]>(folds.fold_of.size());
-  std::ranges::copy(folds.fold_of, out.get());
-  return give<Numbers>(std::move(out), {folds.fold_of.size()});
-}
-
-/// The number of the first row with the same content, for each row, and a warning; none if rows are kept as they are.
-std::pair<std::optional<Numbers>, std::string> row_copies(
-    const Table& table, const Doubles& y, const std::optional<Integers>& groups, const std::optional<Doubles>& weights,
-    const std::optional<Integers>& clusters, const std::optional<Doubles>& times, const OptionValues& options) {
+/// The plan of a fit; with given folds, an empty list for the rows to split.
+Plan plan_of(const GivenRows& rows, const ColumnNames& names, const OptionValues& options,
+             const std::optional<std::vector<GivenFold>>& folds) {
   std::vector<double> copy;
-  const internal::RowCopies copies = internal::find_copies({.x = matrix_of(table, copy),
-                                                            .y = span_of(y),
-                                                            .features = table.names(),
-                                                            .groups = span_of(groups),
-                                                            .weights = span_of(weights),
-                                                            .clusters = span_of(clusters),
-                                                            .times = span_of(times)},
-                                                           fit_options(options).duplicates, internal::Workers(nullptr));
-  if (copies.first.empty()) return {std::nullopt, ""};
-  auto out = std::make_unique_for_overwrite<std::int64_t[]>(copies.first.size());
-  std::ranges::copy(copies.first, out.get());
-  return {give<Numbers>(std::move(out), {copies.first.size()}), copies.warning};
+  const FitTable table = fit_table(rows, names, {}, copy);
+  if (!folds) return {plan_splits(table, fit_options(options))};
+  std::vector<Fold> given;
+  for (const auto& [train, test] : *folds) given.push_back({.train = rows_of(train), .test = rows_of(test)});
+  return {plan_splits(table, fit_options(options), std::move(given))};
+}
+
+/// Fitting rows, calibration rows, and the training and test rows of each fold.
+using PartRows = std::tuple<Numbers, Numbers, std::vector<std::pair<Numbers, Numbers>>>;
+
+std::vector<PartRows> parts_of(const Plan& plan) {
+  std::vector<PartRows> parts;
+  for (const SplitPart& part : plan.splits.parts) {
+    std::vector<std::pair<Numbers, Numbers>> folds;
+    for (const Fold& fold : part.folds) folds.emplace_back(array_of_rows(fold.train), array_of_rows(fold.test));
+    parts.emplace_back(array_of_rows(part.fitting), array_of_rows(part.calibration), std::move(folds));
+  }
+  return parts;
 }
 
 /// Throw if outcomes are not in the outcome space of the options; the message counts and names rows.
-void check_outcomes(const Doubles& outcomes, const OptionValues& options) {
+void check_space(const Doubles& outcomes, const OptionValues& options) {
   const OutcomeSpace space = fit_options(options).outcome_space;
   space.check("fit");
   internal::OutcomesOutside outside(space);
@@ -225,40 +228,20 @@ void bind_fit(nb::module_& module) {
   register_xgboost();
   register_python_nets();
   bind_progress(module);
-  nb::class_<FitColumns>(module, "FitColumns")
-      .def(nb::init<std::string, std::string, std::string, std::uint64_t, std::uint64_t,
-                    std::vector<std::vector<std::string>>, std::string, std::string, std::string, std::string>(),
-           nb::kw_only(), nb::arg("target"), nb::arg("prediction"), nb::arg("upper_prediction"), nb::arg("first_row"),
-           nb::arg("calibrated_later"), nb::arg("categories"), nb::arg("group"), nb::arg("weight"), nb::arg("cluster"),
-           nb::arg("time"));
-  module.def(
-      "fit",
-      [](const Table& table, const Doubles& y, const std::optional<Doubles>& predictions,
-         const std::optional<Doubles>& cv_predictions, const std::optional<Integers>& groups, const GroupLabels* labels,
-         const std::optional<Doubles>& weights, const std::optional<Integers>& clusters,
-         const std::optional<Doubles>& times, const Table* shift_to, const std::optional<Doubles>& sample_weights,
-         const std::optional<Integers>& copies, const FitColumns& columns, const OptionValues& options,
-         const OptionValues& trainers, const nb::object& progress) {
-        TrainerOptions trainer_options;
-        TrainerOptions::table().set(trainer_options, trainers);
-        return fit_table(table, y, predictions, cv_predictions, groups, labels, weights, clusters, times, shift_to,
-                         sample_weights, copies, columns, fit_options(options), trainer_options, progress);
-      },
-      nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("predictions").none(), nb::arg("cv_predictions").none(),
-      nb::arg("groups").none(), nb::arg("labels").none(), nb::arg("weights").none(), nb::arg("clusters").none(),
-      nb::arg("times").none(), nb::arg("shift_to").none(), nb::arg("sample_weights").none(), nb::arg("copies").none(),
-      nb::arg("columns"), nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none());
+  nb::class_<Plan>(module, "SplitPlan", "Which rows an estimator is fitted to and predicts; takes its predictions.")
+      .def_prop_ro("parts", &parts_of, nb::rv_policy::move)
+      .def(
+          "predict", [](Plan& plan, std::size_t part, const Doubles& values) { plan.predictions.at(part) = values; },
+          nb::arg("part"), nb::arg("values"));
+  module.def("plan_splits", &plan_of, nb::arg("rows"), nb::arg("names"), nb::arg("options"),
+             nb::arg("folds").none() = nb::none());
+  module.def("fit", &fit_model, nb::arg("rows"), nb::arg("names"), nb::arg("categories"), nb::arg("shift_to").none(),
+             nb::arg("options"), nb::arg("trainers"), nb::arg("progress").none(), nb::arg("plan").none() = nb::none());
   module.def("check_fit_options", [](const OptionValues& options) { (void)fit_options(options); }, nb::arg("options"));
   module.def("fit_option_list", [] { return to_list(FitOptions::table().infos()); });
   module.def("trainer_option_list", [] { return to_list(TrainerOptions::table().infos()); });
   module.def("trainer_list", &trainer_list);
-  module.def("check_outcomes", &check_outcomes, nb::arg("outcomes"), nb::arg("options"));
-  module.def("row_copies", &row_copies, nb::kw_only(), nb::arg("table"), nb::arg("y"), nb::arg("groups").none(),
-             nb::arg("weights").none(), nb::arg("clusters").none(), nb::arg("times").none(), nb::arg("options"));
-  module.def("share_of_blocks", &share_of_blocks, nb::arg("clusters").none(), nb::arg("times").none(), nb::arg("share"),
-             nb::arg("seed"));
-  module.def("folds_of_blocks", &folds_of_blocks, nb::arg("clusters").none(), nb::arg("times").none(), nb::arg("count"),
-             nb::arg("seed"));
+  module.def("check_outcomes", &check_space, nb::arg("outcomes"), nb::arg("options"));
   const FitOptions options;
   module.attr("CALIBRATION_SIZE") = options.calibration_size;
   module.attr("FOLDS") = options.folds;

@@ -294,34 +294,6 @@ Model with_fit_sketch(const Model& model, const SharedSketch& shared) {
   return Model(std::move(parts));
 }
 
-/// The model with the clusters of all rows that fitted it, one per row.
-Model with_fit_clusters(const Model& model, const Integers& clusters) {
-  std::vector<std::uint64_t> hashes;
-  for (const std::int64_t cluster : span_of(clusters)) hashes.push_back(cluster_hash(cluster));
-  ModelParts parts = model.parts();
-  parts.fit_clusters = RowSketch();
-  parts.fit_clusters.add(hashes);
-  for (const RowSketch::Entry& entry : parts.fit_clusters.entries()) {
-    parts.fit_cluster_size = std::max(parts.fit_cluster_size, entry.count);
-  }
-  return Model(std::move(parts));
-}
-
-/// A cross-calibrated model. Every fold reads its predictions from a column of its own.
-Model of_folds(const std::vector<const Model*>& folds, const std::string& prediction,
-               const std::map<std::string, std::string>& notes) {
-  std::vector<Model> models;
-  for (const Model* fold : folds) {
-    ModelParts parts = fold->parts();
-    if (fold->needs_predictions()) parts.prediction = fold_prediction(prediction, models.size());
-    // Rows that were fitted are recognised by the sketch of the whole model.
-    parts.fit_sketch = parts.calibration_sketch = RowSketch();
-    parts.fit_residuals.clear();
-    models.emplace_back(std::move(parts));
-  }
-  return with_notes(Model::of_folds(std::move(models), prediction, RowSketch()), notes);
-}
-
 nb::bytes to_bytes(const Model& model) {
   const auto bytes = serialise(model);
   return nb::bytes(bytes.data(), bytes.size());
@@ -538,9 +510,7 @@ void bind_model(nb::module_& module) {
           nb::arg("guarantee"))
       .def_prop_ro("online", &online_of)
       .def("with_online", &with_online, nb::arg("online").none())
-      .def_static("of_folds", &of_folds, nb::arg("folds"), nb::arg("prediction"), nb::arg("notes"))
       .def("with_fit_sketch", &with_fit_sketch, nb::arg("rows"))
-      .def("with_fit_clusters", &with_fit_clusters, nb::arg("clusters"))
       .def("with_notes", &with_notes, nb::arg("notes"))
       .def("find_integers", &find_integers, nb::arg("labels"))
       .def("find_labels", &find_labels, nb::arg("labels"), nb::arg("rows"))
@@ -552,8 +522,6 @@ void bind_model(nb::module_& module) {
             return self.scheme().infinite_warning(self.parts().calibration, level);
           },
           nb::arg("level"))
-      .def("weights_warning", &weights_warning)
-      .def_prop_ro("effective_rows", [](const Model& self) { return self.parts().calibration.effective_rows(); })
       .def("in_sample_warning", &in_sample_warning, nb::arg("fresh_residuals"))
       .def("to_bytes", &to_bytes)
       .def_static("from_bytes", &from_bytes, nb::arg("data"))

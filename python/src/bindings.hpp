@@ -161,6 +161,7 @@ template <class Number>
 }
 
 void bind_table(nb::module_& module);
+void bind_rows(nb::module_& module);
 void bind_calibration(nb::module_& module);
 void bind_online(nb::module_& module);
 void bind_model(nb::module_& module);

@@ -65,6 +65,7 @@ NB_MODULE(_core, module) {
   module.attr("VERSION") = widthwise::kVersion;
   module.def("write_file", &write_file, nb::arg("file"), nb::arg("content"));
   bind_table(module);
+  bind_rows(module);
   bind_calibration(module);
   bind_online(module);
   bind_model(module);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,11 +22,40 @@ namespace widthwise::python {
 /// The same, which keeps the matrix alive.
 [[nodiscard]] Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names);
 
+/// Columns of rows by their roles, each of which may be missing.
+struct Columns {
+  /// Of keyword arguments; None is a missing column.
+  explicit Columns(const nb::kwargs& given);
+
+  std::optional<Integers> groups = {};
+  const GroupLabels* labels = nullptr;  ///< of the groups; null if all are integers
+  std::optional<Doubles> weights = {};
+  std::optional<Integers> clusters = {};
+  std::optional<Doubles> cluster_sizes = {};
+  std::optional<Doubles> times = {};
+  std::optional<Doubles> sample_weights = {};
+  std::optional<Keys> keys = {};
+  std::optional<std::uint64_t> first_row = {};  ///< number of the first row, without keys
+  nb::object owner;                             ///< of the labels
+};
+
+/// Rows as Python hands them over: a table, which must outlive them, outcomes, predictions and columns by role.
+struct GivenRows {
+  const Table& table;
+  std::optional<Doubles> outcomes;
+  std::optional<Doubles> predictions;
+  Columns columns;
+
+  /// Throws kShapeMismatch unless there is an outcome per row.
+  [[nodiscard]] std::span<const double> y() const;
+  [[nodiscard]] RowNumbers numbers() const;
+};
+
 /// A table with the predictions, groups, weights, clusters and sizes of clusters of its rows; each may be empty.
 struct Rows {
   const Table& table;
   std::span<const double> predictions;
-  std::span<const std::int64_t> groups;
+  std::span<const std::int64_t> groups = {};
   std::span<const double> weights = {};
   std::span<const std::int64_t> clusters = {};
   std::span<const double> cluster_sizes = {};
@@ -70,6 +100,16 @@ struct Rows {
     });
   }
 };
+
+[[nodiscard]] inline Rows rows_of(const GivenRows& given) {
+  const Columns& columns = given.columns;
+  return {given.table,
+          span_of(given.predictions),
+          span_of(columns.groups),
+          span_of(columns.weights),
+          span_of(columns.clusters),
+          span_of(columns.cluster_sizes)};
+}
 
 /// The sketch of rows with outcomes.
 [[nodiscard]] inline RowSketch sketch_of(const Model& model, const Table& table, std::span<const double> outcomes) {

@@ -305,8 +305,9 @@ class Calibrating:
         numbers, labels = (None, None) if groups is None else groups
         weights = _weights(model, batch)
         blocks = cluster_numbers(_labels(batch, self.clusters, "clusters"), table.rows)
-        scored.scores.add_rows(model, table, predictions, numbers, outcomes, 0, keys, labels, weights, blocks)
-        scored.residuals.add(np.abs(outcomes - made), None, keys=keys)
+        columns = {"groups": numbers, "labels": labels, "weights": weights, "clusters": blocks, "keys": keys}
+        scored.scores.add_rows(model, _core.Rows(table, outcomes, predictions, **columns))
+        scored.residuals.add(np.abs(outcomes - made), keys=keys)
         scored.add_categories(table.unknown_labels)
 
     def _text(self, error: ValueError) -> str:

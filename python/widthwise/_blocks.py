@@ -69,36 +69,6 @@ class Blocks(NamedTuple):
             return cls(clusters=cluster_numbers(labels, rows), cluster=cluster or unused("cluster", names))
         return cls(times=times_of(time, rows), time=_tables.name_of(time, "") or unused("time", names))
 
-    def __bool__(self) -> bool:
-        return self.clusters is not None or self.times is not None
-
-    def take(self, rows: Any) -> Blocks:
-        """The blocks of some of the rows."""
-        return self._replace(
-            clusters=None if self.clusters is None else np.ascontiguousarray(self.clusters[rows]),
-            times=None if self.times is None else np.ascontiguousarray(self.times[rows]),
-        )
-
-    def share(self, share: float, seed: int) -> NDArray[np.bool_]:
-        """Which rows are in a random share of the clusters, or among the latest rows."""
-        return _core.share_of_blocks(self.clusters, self.times, share, seed).astype(np.bool_)
-
-    def folds(self, count: int, seed: int) -> list[tuple[Any, Any]]:
-        """The positions of the training and the test rows of each fold."""
-        fold = _core.folds_of_blocks(self.clusters, self.times, count, seed)
-        return [(np.flatnonzero(fold != test), np.flatnonzero(fold == test)) for test in np.unique(fold)]
-
-    def check(self, folds: list[tuple[Any, Any]], splitter: str) -> None:
-        """Raise if a splitter separates the rows of a cluster."""
-        if self.clusters is None:
-            return
-        for train, test in folds:
-            if np.intersect1d(self.clusters[train], self.clusters[test]).size:
-                raise ValueError(
-                    f"{splitter} separates rows of one cluster; use a splitter by groups, such as GroupKFold, or a "
-                    "number of folds"
-                )
-
 
 NO_BLOCKS = Blocks()
 

@@ -98,13 +98,13 @@ class Calibration:
         numbers, labels = for_calibration(groups, n) or (None, None)
         self._shard.add(
             values,
-            None if first_row is None else whole(first_row, "first_row"),
             None if above is None else _tables.booleans(above, "above", n),
-            None if weights is None else _tables.numbers(weights, "weights", n),
-            numbers,
-            None if key is None else _tables.keys(key, n),
-            labels,
-            cluster_numbers(clusters, n),
+            first_row=None if first_row is None else whole(first_row, "first_row"),
+            weights=None if weights is None else _tables.numbers(weights, "weights", n),
+            groups=numbers,
+            keys=None if key is None else _tables.keys(key, n),
+            labels=labels,
+            clusters=cluster_numbers(clusters, n),
         )
         return self
 

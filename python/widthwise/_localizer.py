@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from . import _core, _predictions, _tables, _weights
-from ._blocks import NO_BLOCKS, Blocks, cluster_column_of, unused
+from ._blocks import Blocks, cluster_column_of
 from ._calibration import Calibration
-from ._copies import Copies
 from ._engine import logger, threads_of, xgboost_library
-from ._groups import Groups, column_of
-from ._model import HasModel, add_rows, first_row_of, inputs_of, load_model
+from ._fit_rows import FitRows
+from ._groups import column_of
+from ._model import HasModel, add_rows, inputs_of, load_model
 from ._options import (
     Goal,
     Guarantee,
@@ -35,7 +36,15 @@ from ._progress import ProgressCallback, shown
 from ._tables import Floats
 from ._warn import warn
 
-MIN_ROWS_TO_TRAIN = 20
+
+class Base(NamedTuple):
+    """A base model to train, with its options."""
+
+    name: str = "none"
+    options: Mapping[str, str] = MappingProxyType({})
+
+
+NO_BASE = Base()
 
 
 def one_prediction(y_pred: Any, y_pred_cv: Any) -> Any:
@@ -219,113 +228,69 @@ class Localizer(HasModel):
         features.warn()
         table = features.table
         self._fit(
-            features,
-            _tables.numbers(y, "y", table.rows),
+            FitRows(
+                features,
+                _tables.numbers(y, "y", table.rows),
+                _tables.name_of(y, "y"),
+                blocks=Blocks.of(clusters, time, table.rows, table.names),
+            ),
             _predictions.read(given, "y_pred" if y_pred_cv is None else "y_pred_cv", table.rows),
-            target=_tables.name_of(y, "y"),
             cross_validated=y_pred_cv is not None,
-            blocks=Blocks.of(clusters, time, table.rows, table.names),
+            splits={"calibration_size": "0"},
         )
         return self
 
+    def _plan(self, rows: FitRows, splits: dict[str, str], folds: Any = None) -> _core.SplitPlan:
+        """Which rows an estimator is fitted to and predicts; `folds` as C++ expects them."""
+        return _core.plan_splits(rows.core(), rows.names(), splits | self._options, folds)
+
     def _fit(
         self,
-        features: _tables.Features,
-        y: Floats,
-        y_pred: Predictions | None,
+        rows: FitRows,
+        predictions: Predictions | None,
         *,
-        target: str,
-        base: str = "none",
-        base_options: dict[str, str] | None = None,
-        folds: int | str = _core.FOLDS,
-        calibration: str = "split",
-        calibration_size: float = 0.0,
-        may_be_exact: bool = False,
+        splits: dict[str, str],
         cross_validated: bool = False,
-        calibrated_later: int = 0,
-        groups: Groups | None = None,
-        group: str = "",
-        weights: Floats | None = None,
-        weight: str = "",
-        blocks: Blocks = NO_BLOCKS,
-        shift_to: Any = None,
-        sample_weights: Floats | None = None,
-        copies: Copies | None = None,
+        base: Base = NO_BASE,
+        plan: _core.SplitPlan | None = None,
         progress: ProgressCallback | None = None,
     ) -> None:
-        table = features.table
-        options = {
-            "folds": str(folds),
-            "calibration": calibration,
-            "calibration_size": repr(calibration_size),
-            "may_be_exact": "true" if may_be_exact else "false",
-        } | self._options
-        target = unused(target, table.names)  # an array may have inherited the name of a feature
-        options |= {} if copies is None else {"duplicates": "keep"}  # the caller compared the rows
-        predicted = y_pred or Predictions(np.empty(0), "y_pred")
-        prediction = unused(predicted.name, [target, *table.names])  # the file tells columns by their names
-        upper = predicted.upper and unused(predicted.upper, [target, prediction, *table.names])
-        apart = calibration_size if calibration == "split" else 1 / (len(y) if folds == "all" else int(folds))
-        if self._has_one_width(len(y) * (1 - apart)) and options["score_transform"] == "auto":
-            text = f"{_core.count_of(len(y), 'row')} are too few to learn how errors depend on the row: all intervals have one width"
-            warn(text)
-            options["score_transform"] = "identity"
-        localizes = options["score_transform"] != "identity"
+        """Fit to given predictions, to those of a plan, or to a base model trained here; `splits` are its options."""
+        options = splits | self._options
+        features, names = rows.features, rows.names(predictions)
+        if cross_validated:
+            names["cross_validated"] = "true"
         trains_trees = (
-            base in ("trees", "quantiles") or (localizes and self._localizer == "trees") or shift_to is not None
+            base.name in ("trees", "quantiles")
+            or (options["score_transform"] != "identity" and self._localizer == "trees")
+            or rows.shift_to is not None
         )
         with shown(self._verbose if progress is None else 0) as own:
             self._model, report, text = _core.fit(
-                table=table,
-                y=y,
-                predictions=None if cross_validated or y_pred is None else y_pred.values,
-                cv_predictions=None if not cross_validated or y_pred is None else y_pred.values,
-                groups=None if groups is None else groups.numbers,
-                labels=None if groups is None else groups.labels,
-                weights=weights,
-                clusters=blocks.clusters,
-                times=blocks.times,
-                shift_to=None if shift_to is None else _tables.like(features, shift_to),
-                sample_weights=sample_weights,
-                copies=None if copies is None else copies.first,
-                columns=_core.FitColumns(
-                    target=target,
-                    prediction=prediction,
-                    upper_prediction=upper,
-                    first_row=first_row_of(table, y),
-                    calibrated_later=calibrated_later,
-                    categories=features.categories,
-                    group=group,
-                    weight=weight,
-                    cluster=blocks.cluster,
-                    time=blocks.time,
-                ),
-                options=options,
-                trainers=self._trainers(base, base_options or {}, xgboost_library() if trains_trees else ""),
-                progress=own if progress is None else progress,
+                rows.core(predictions),
+                names,
+                features.categories,
+                None if rows.shift_to is None else _tables.like(features, rows.shift_to),
+                options,
+                self._trainers(base, xgboost_library() if trains_trees else ""),
+                own if progress is None else progress,
+                plan,
             )
         self.fit_report_ = FitReport(report, text)
-        if copies is not None and copies.warning:
-            self.fit_report_["warnings"].append(copies.warning)
         for warning in self.fit_report_["warnings"]:
             warn(warning)
         logger.info("%s", self.fit_report_["summary"])
 
-    def _trainers(self, base: str, base_options: dict[str, str], xgboost: str) -> dict[str, str]:
+    def _trainers(self, base: Base, xgboost: str) -> dict[str, str]:
         """The options of the trainers for C++; `xgboost` is the library of trees."""
         return {
-            "base": base,
-            "base_options": ",".join(f"{name}={text}" for name, text in base_options.items()),
+            "base": base.name,
+            "base_options": ",".join(f"{name}={text}" for name, text in base.options.items()),
             "localizer": self._localizer,
             "localizer_options": ",".join(f"{name}={text}" for name, text in self._localizer_options.items()),
             "threads": str(threads_of(self._n_jobs)),
             "xgboost": xgboost,
         }
-
-    def _has_one_width(self, rows: float) -> bool:
-        """Whether no localizer is trained on this many rows."""
-        transform = self._options["score_transform"]
-        return transform == "identity" or (transform == "auto" and rows < MIN_ROWS_TO_TRAIN)
 
     @classmethod
     def from_booster(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from . import _core, _groups, _predictions, _tables, _weights
 from ._blocks import cluster_numbers
+from ._fit_rows import first_row_of
 from ._options import file_of
 from ._tables import Floats
 from ._warn import warn
@@ -145,14 +146,8 @@ def add_rows(
     numbers, labels = (None, None) if group_of_row is None else group_of_row
     ratios = _weights.for_model(model, weights, table.rows)
     blocks = cluster_numbers(clusters, table.rows)
-    shard.add_rows(model, table, y_pred, numbers, outcomes, first_row, keys, labels, ratios, blocks, replace)
+    columns = {"groups": numbers, "labels": labels, "weights": ratios, "clusters": blocks}
+    shard.add_rows(model, _core.Rows(table, outcomes, y_pred, keys=keys, first_row=first_row, **columns), replace)
     residuals = outcomes - model.predictions(table, y_pred)
     if warning := model.in_sample_warning(residuals):
         warn(warning)
-
-
-def first_row_of(table: _core.Table, y: Floats) -> int:
-    """Number of the first row, a hash of the table: a repeated table is detected, and row numbers chosen by users do
-    not collide."""
-    outcomes = _core.Table.from_columns([y], ["y"], [0], len(y))
-    return (table.fingerprint() ^ outcomes.fingerprint()) >> 1

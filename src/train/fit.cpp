@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <map>
 #include <new>
-#include <numeric>
 #include <string>
 #include <utility>
 
@@ -19,11 +19,13 @@
 #include "train/fit/checks.hpp"
 #include "train/fit/copies.hpp"
 #include "train/fit/cross_calibrate.hpp"
+#include "train/fit/few_rows.hpp"
 #include "train/fit/goals.hpp"
 #include "train/fit/holdout.hpp"
 #include "train/fit/part_of_table.hpp"
 #include "train/fit/residual_quantiles.hpp"
 #include "train/fit/shift.hpp"
+#include "train/fit/split_plan.hpp"
 #include "train/fit/splits.hpp"
 #include "train/workers/workers.hpp"
 
@@ -205,11 +207,20 @@ void plan_steps(const FitTable& table, const Splits& splits, const FitOptions& o
   if (goals.chosen.objective != nullptr) steps.plan("localizer on all rows", kLocalizer * values);
 }
 
+/// What every step of one fit reads.
+struct Setting {
+  const BaseTrainer* base;  ///< may be null, as the other two
+  const LocalizerTrainer* localizer;
+  const LocalizerTrainer* shift;
+  const FitOptions& options;
+  const ProgressCallback& progress;
+  const Workers& workers;
+};
+
 /// A fit by split calibration of a table that is checked and names its copies.
-FitResult fit_split(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-                    const FitOptions& options, Goals goals, const std::string& settings,
-                    const ProgressCallback& progress, const Workers& workers, const LocalizerTrainer* shift) {
-  const Splits splits(table, options, workers);
+FitResult fit_split(const FitTable& table, const Splits& splits, const Setting& setting, Goals goals,
+                    const std::string& settings) {
+  const auto& [base, localizer, shift, options, progress, workers] = setting;
   const FittingCategories categories(table, splits, workers);
   const FitTable& encoded = categories.table();
   ProgressSteps steps(progress);
@@ -232,7 +243,7 @@ FitResult fit_split(const FitTable& table, const BaseTrainer* base, const Locali
 
   const auto residuals = internal::sampled_residuals(rows.residuals, splits.fitting(), workers);
   const auto trained = holdout.retrain(chosen);
-  RowSketch clusters = internal::sketch_of_clusters(table, splits.fitting().rows, workers);
+  RowSketch clusters = internal::sketch_of_clusters(table, splits.seen(), workers);
   const std::uint64_t largest_cluster = largest_count(clusters);
   const Model fitted(ModelParts{.features = table.features,
                                 .categories = encoded.categories,
@@ -258,12 +269,27 @@ FitResult fit_split(const FitTable& table, const BaseTrainer* base, const Locali
                                 .guarantee = options.guarantee,
                                 .fit_residuals = internal::residual_quantiles(residuals),
                                 .fit_rows = splits.fitting_rows(),
-                                .fit_sketch = internal::sketch_of(table, rows.x.features(), rows.y, workers),
+                                .fit_sketch = internal::sketch_of(encoded, splits.seen(), workers),
                                 .notes = notes_of(chosen.goal, table, base, localizer, options, settings, workers)});
   Model model = internal::calibrate(fitted, encoded, splits, workers, options.seed, report.warnings);
   report.effective_rows = model.parts().calibration.effective_rows();
   if (std::string warning = weights_warning(model); !warning.empty()) report.warnings.push_back(std::move(warning));
   return {std::move(model), std::move(report)};
+}
+
+/// The result with further warnings, of which some may be empty.
+FitResult with_warnings(FitResult result, std::initializer_list<std::string> warnings) {
+  for (const std::string& warning : warnings) {
+    if (!warning.empty()) result.report.warnings.push_back(warning);
+  }
+  return result;
+}
+
+[[noreturn]] void refuse_too_much(const FitTable& table) {
+  throw internal::make_error(ErrorCode::kTooLittleMemory,
+                             "fit: out of memory with {} of {}; fit to a sample of the rows, or on a larger machine",
+                             internal::count_of(table.x.rows(), "row"),
+                             internal::count_of(table.x.columns(), "feature"));
 }
 
 }  // namespace
@@ -273,9 +299,11 @@ std::string weights_warning(const Model& model) {
 }
 
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-              const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator,
+              const FitOptions& given, const ProgressCallback& progress, const Communicator* communicator,
               const LocalizerTrainer* shift) try {
   const Workers workers(communicator);
+  const internal::OptionsForRows few(given, table, workers);
+  const FitOptions& options = few.options;
   const Goals goals = internal::resolve_goals(options, internal::predicted_numbers(table, base) == 2);
   const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
   const bool cross = options.calibration == CalibrationMethod::kCross;
@@ -284,27 +312,48 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   } else if (options.folds == kFoldPerRow) {
     throw Error(ErrorCode::kInvalidArgument, "fit: folds 'all' needs cross-calibration (calibration 'cross')");
   }
+  const Setting setting{base, localizer, shift, options, progress, workers};
   const auto fit_rows = [&](const FitTable& rows) {
-    return cross ? internal::fit_folds(rows, base, localizer, options, progress)
-                 : fit_split(rows, base, localizer, options, goals, settings, progress, workers, shift);
+    return cross ? internal::fit_folds(rows, base, localizer, options, progress, nullptr)
+                 : fit_split(rows, Splits(rows, options, workers), setting, goals, settings);
   };
   internal::RowCopies copies = internal::find_copies(table, options.duplicates, workers);
-  if (copies.first.empty()) return fit_rows(table);
-  if (options.duplicates == Duplicates::kDrop) {
-    std::vector<std::size_t> all(table.x.rows());
-    std::iota(all.begin(), all.end(), std::size_t{0});
-    return fit_rows(PartOfTable(table, internal::distinct_rows(std::move(all), copies.first)).table());
-  }
+  const bool drops = !copies.first.empty() && options.duplicates == Duplicates::kDrop;
   FitTable rows = table;  // a view
-  rows.copies = copies.first;
-  FitResult result = fit_rows(rows);
-  if (!copies.warning.empty()) result.report.warnings.push_back(std::move(copies.warning));
-  return result;
+  if (!copies.first.empty()) rows.copies = copies.first;
+  FitResult result =
+      drops ? fit_rows(PartOfTable(table, internal::distinct_rows(copies.first)).table()) : fit_rows(rows);
+  return with_warnings(std::move(result), {few.warning, copies.warning});
 } catch (const std::bad_alloc&) {
-  throw internal::make_error(ErrorCode::kTooLittleMemory,
-                             "fit: out of memory with {} of {}; fit to a sample of the rows, or on a larger machine",
-                             internal::count_of(table.x.rows(), "row"),
-                             internal::count_of(table.x.columns(), "feature"));
+  refuse_too_much(table);
+}
+
+FitResult fit(const FitTable& table, const PlannedPredictions& predictions, const LocalizerTrainer* localizer,
+              const FitOptions& given, const ProgressCallback& progress, const LocalizerTrainer* shift) try {
+  const Workers alone(nullptr);
+  FitTable rows = table;  // a view
+  rows.copies = predictions.plan.copies;
+  const std::vector<std::vector<double>> values = internal::predicted_values(table, predictions);
+  rows.cv_predictions = values.front();
+  FitOptions accepting = given;
+  accepting.may_be_exact = true;  // an estimator may predict its outcomes exactly
+  const internal::OptionsForRows few(accepting, table, alone, internal::least_predicted(table, predictions.plan.parts));
+  const FitOptions& options = few.options;
+  const Goals goals = internal::resolve_goals(options, internal::predicted_numbers(rows, nullptr) == 2);
+  const std::string settings = internal::validate(rows, nullptr, localizer, options, goals.chosen, alone);
+  const auto fit_rows = [&] {
+    if (options.calibration != CalibrationMethod::kCross) {
+      return fit_split(rows, Splits(rows, predictions.plan.parts.front(), options, alone),
+                       {nullptr, localizer, shift, options, progress, alone}, goals, settings);
+    }
+    internal::check_cross_calibration(table, options, alone);
+    rows.cv_predictions = {};
+    const PlannedPredictions finite{predictions.plan, {values.begin(), values.end()}};
+    return internal::fit_folds(rows, nullptr, localizer, options, progress, &finite);
+  };
+  return with_warnings(fit_rows(), {few.warning, predictions.plan.warning});
+} catch (const std::bad_alloc&) {
+  refuse_too_much(table);
 }
 
 }  // namespace widthwise

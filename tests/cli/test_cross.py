@@ -69,7 +69,6 @@ def test_predictions_of_a_deployed_model(folder):
             ["fit", "fit.csv", *CROSS, "--calibration-size", "20", "-o", "no"],
             "every row calibrates the model of its fold",
         ),
-        (["fit", "fit.csv", *CROSS, "--folds", "61", "-o", "no"], "with 61 folds needs as many rows"),
         (["fit", "many.csv", *CROSS, "--folds", "all", "-o", "no"], "a model per fold, at most 1000; found 1001 folds"),
         (["fit", "fit.csv", *FIT, "--folds", "all", "-o", "no"], "needs cross-calibration"),
         (["calibrate", "model.safetensors", "new.csv"], "fit with split calibration"),

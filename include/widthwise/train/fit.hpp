@@ -20,6 +20,7 @@
 #include <widthwise/train/communicator.hpp>
 #include <widthwise/train/fit_options.hpp>
 #include <widthwise/train/progress.hpp>
+#include <widthwise/train/split_plan.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {
@@ -160,6 +161,22 @@ inline constexpr std::uint64_t kFewRows = 300;
 [[nodiscard]] FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                             const FitOptions& options, const ProgressCallback& progress = {},
                             const Communicator* communicator = nullptr, const LocalizerTrainer* shift = nullptr);
+
+/// Plan the fit of an estimator that is trained elsewhere: the rows are split as `fit` splits them, and copies and few
+/// rows are treated as there. Throws what `fit` throws for columns that cannot be split or calibrated.
+[[nodiscard]] SplitPlan plan_splits(const FitTable& table, const FitOptions& options);
+
+/// Plan with these folds of the rows: those of cross-fitting, of the fitting rows; with cross-calibration, those that
+/// calibrate. Without folds, the plan names the rows to split. Throws kInvalidArgument for a fold that predicts a row
+/// it trains on, separates rows of one cluster or, with cross-calibration, copies; for folds of cross-calibration that
+/// are no partition, or train on fewer than all other rows. Copies of test rows of cross-fitting do not train.
+[[nodiscard]] SplitPlan plan_splits(const FitTable& table, const FitOptions& options, std::vector<Fold> folds);
+
+/// Fit the intervals of an estimator that was fitted as a plan of the same table and options says, and calibrate. The
+/// table has no predictions.
+[[nodiscard]] FitResult fit(const FitTable& table, const PlannedPredictions& predictions,
+                            const LocalizerTrainer* localizer, const FitOptions& options,
+                            const ProgressCallback& progress = {}, const LocalizerTrainer* shift = nullptr);
 
 /// A warning if the weights of a model leave so small an effective sample size that coverage varies widely from
 /// calibration set to calibration set; else empty.

@@ -73,8 +73,8 @@ inline constexpr std::size_t kFoldPerRow = 0;
 /// docs/options.md take it.
 struct FitOptions {
   std::optional<Goal> goal = std::nullopt;  ///< empty: Goal::by_default(), or narrow with a transform without evenness
-  /// auto: affine for the goal narrow, otherwise exp or, for the goal even if the hold-out chooses it, spline; else a
-  /// name of make_transform.
+  /// auto: affine for the goal narrow, otherwise exp or, for the goal even if the hold-out chooses it, spline;
+  /// identity, one width, if fewer than 20 rows fit. Else a name of make_transform.
   std::string score_transform = "auto";
   Score score = Score::kAbsolute;               ///< conformity score of a residual
   double gamma = TransformOptions().gamma;      ///< of the transform erc
@@ -96,7 +96,8 @@ struct FitOptions {
   ClusterForm cluster_coverage = ClusterForm::kRows;  ///< what counts once, if rows have clusters
   /// Number of rows that a new cluster has at most; empty: that of the largest cluster of the table.
   std::optional<std::uint64_t> max_cluster_size = std::nullopt;
-  /// Of cross-fitting the base model; of cross-calibration, if that is chosen, where kFoldPerRow means one per row.
+  /// Of cross-fitting the base model; of cross-calibration, if that is chosen, where kFoldPerRow means one per row. At
+  /// most one per row.
   std::size_t folds = 5;
   double holdout_fraction = 0.2;              ///< of the fitting rows, for early stopping and the report
   Duplicates duplicates = Duplicates::kAuto;  ///< how copies of rows are split; one process, unless auto or keep

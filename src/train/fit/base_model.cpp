@@ -56,6 +56,10 @@ RowSketch sketch_of(const FitTable& table, MatrixView x, std::span<const double>
   return workers.merged(std::move(own), RowSketch());
 }
 
+RowSketch sketch_of(const FitTable& table, std::span<const std::size_t> rows, const Workers& workers) {
+  return sketch_of(table, Rows(table.x, rows).features(), taken(table.y, rows), workers);
+}
+
 RowSketch sketch_of_clusters(const FitTable& table, std::span<const std::size_t> rows, const Workers& workers) {
   if (table.cluster.empty()) return RowSketch();
   std::vector<std::uint64_t> hashes;

@@ -36,6 +36,9 @@ struct FittingRows {
 /// The mean |y - f(x)| over all workers.
 [[nodiscard]] double mean_error(const FittingRows& rows, const Splits& splits, const Workers& workers);
 
+/// The sketch of these rows, over all workers.
+[[nodiscard]] RowSketch sketch_of(const FitTable& table, std::span<const std::size_t> rows, const Workers& workers);
+
 /// The sketch of rows x with outcomes y, over all workers.
 [[nodiscard]] RowSketch sketch_of(const FitTable& table, MatrixView x, std::span<const double> y,
                                   const Workers& workers);

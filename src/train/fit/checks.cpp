@@ -426,7 +426,21 @@ void check_rows(double rows, bool trains) {
                    trains ? ", or 2 with the transform identity" : "");
 }
 
+void check_roles(const FitTable& table, const FitOptions& options, const Workers& workers) {
+  check_groups(table, options);
+  check_weights(table, options);
+  check_clusters(table, options);
+  check_times(table, options, workers);
+  check_shift(table, options);
+}
+
 }  // namespace
+
+void check_columns(const FitTable& table, const FitOptions& options, const Workers& workers) {
+  check_shapes(table);
+  check_roles(table, options, workers);
+  check_values(table, options.outcome_space, false);
+}
 
 std::string validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                      const FitOptions& options, const ResolvedGoal& goal, const Workers& workers) {
@@ -438,11 +452,7 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
       throw Error(ErrorCode::kInvalidArgument, "fit: expected predictions or a base model, found neither");
     }
     settings = FitOptions::table().checked_to_string(options);
-    check_groups(table, options);
-    check_weights(table, options);
-    check_clusters(table, options);
-    check_times(table, options, workers);
-    check_shift(table, options);
+    check_roles(table, options, workers);
     check_sample_weights(table, base, workers);
     check_values(table, options.outcome_space, base != nullptr || trains_localizer);
     check_categories(table, base, trains_localizer ? localizer : nullptr);

@@ -13,6 +13,10 @@ namespace widthwise::internal {
 [[nodiscard]] std::string validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                                    const FitOptions& options, const ResolvedGoal& goal, const Workers& workers);
 
+/// Check shapes, outcomes and the columns that split and calibrate: all that does not depend on predictions or
+/// trainers.
+void check_columns(const FitTable& table, const FitOptions& options, const Workers& workers);
+
 /// Called if the mean error is 0: throw unless every residual (n) is 0.
 void check_rounded_to_zero(std::span<const double> residuals, const Workers& workers);
 

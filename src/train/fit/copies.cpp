@@ -106,6 +106,12 @@ RowCopies find_copies(const FitTable& table, Duplicates duplicates, const Worker
   return copies;
 }
 
+std::vector<std::size_t> distinct_rows(std::span<const std::int64_t> copies) {
+  std::vector<std::size_t> all(copies.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  return distinct_rows(std::move(all), copies);
+}
+
 std::vector<std::size_t> distinct_rows(std::vector<std::size_t> rows, std::span<const std::int64_t> copies) {
   if (copies.empty()) return rows;
   std::unordered_set<std::int64_t> seen;

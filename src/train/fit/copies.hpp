@@ -23,6 +23,9 @@ struct RowCopies {
 /// clusters and times. Throws kBadData for copies in the tables of several workers, which cannot keep copies together.
 [[nodiscard]] RowCopies find_copies(const FitTable& table, Duplicates duplicates, const Workers& workers);
 
+/// The rows of a table without further copies, ascending.
+[[nodiscard]] std::vector<std::size_t> distinct_rows(std::span<const std::int64_t> copies);
+
 /// Of some rows, the first one of each content, in their order; all without `copies` (n).
 [[nodiscard]] std::vector<std::size_t> distinct_rows(std::vector<std::size_t> rows,
                                                      std::span<const std::int64_t> copies);

@@ -13,8 +13,10 @@
 #include "train/fit/base_model.hpp"
 #include "train/fit/blocks.hpp"
 #include "train/fit/copies.hpp"
+#include "train/fit/few_rows.hpp"
 #include "train/fit/folds.hpp"
 #include "train/fit/part_of_table.hpp"
+#include "train/fit/split_plan.hpp"
 #include "train/fit/streams.hpp"
 #include "train/progress_steps.hpp"
 
@@ -31,31 +33,19 @@ std::vector<std::size_t> rows_of(const Folds& folds, std::size_t fold, bool insi
   return rows;
 }
 
-/// Folds in random order, of which none separates copies.
+/// Folds in random order, of which none separates copies, at most one per distinct row.
 Folds cross_folds(const FitTable& table, std::size_t count, std::uint64_t seed) {
-  const std::size_t n = table.x.rows();
-  if (table.copies.empty()) return random_folds(n, count == kFoldPerRow ? n : count, seed);
+  const auto at_most = [&](std::size_t rows) { return count == kFoldPerRow ? rows : std::min(count, rows); };
+  if (table.copies.empty()) return random_folds(table.x.rows(), at_most(table.x.rows()), seed);
   const RowBlocks blocks({table.copies.begin(), table.copies.end()}, {});
-  Folds folds = blocks.folds(count == kFoldPerRow ? blocks.count() : count, seed);
+  Folds folds = blocks.folds(at_most(blocks.count()), seed);
   Random(seed).shuffle(std::span(folds.order));
   return folds;
 }
 
-/// The options of the fit of one fold. All folds have the same rule, so that none is chosen on a hold-out: a choice
-/// that depends on rows of all folds would let a fold model see its calibration rows.
-FitOptions fold_options(FitOptions options, std::size_t fold) {
-  options.calibration = CalibrationMethod::kSplit;
-  options.calibration_size = 0;
-  options.folds = FitOptions().folds;
-  options.duplicates = Duplicates::kKeep;  // the table names the copies
-  options.compare = options.compare && fold == 0;
-  options.sides = options.sides.value_or(Sides::kOne);
-  return options;
-}
-
 /// The model, calibrated with the rows of its fold; adds their absolute residuals to `errors`. Sketches and residuals
 /// of fitting rows stay with the whole model, because they are nearly the same for all folds.
-Model calibrated_with(const Model& fitted, PartOfTable& fold, std::uint64_t seed, double& errors) {
+ModelParts calibrated_with(const Model& fitted, PartOfTable& fold, std::uint64_t seed, double& errors) {
   const ModelRows rows = fold.rows_for(fitted);
   Calibration calibration(Calibration::Options{.seed = seed});
   fitted.calibrate(calibration, rows, fold.table().y, RowNumbers(fold.table().row_numbers));
@@ -67,7 +57,7 @@ Model calibrated_with(const Model& fitted, PartOfTable& fold, std::uint64_t seed
   parts.fit_sketch = RowSketch();
   parts.fit_residuals.clear();
   parts.notes.clear();
-  return Model(std::move(parts));
+  return parts;
 }
 
 /// The progress of a fold, with its number in the stage: "fold 2 of 5: training trees".
@@ -108,54 +98,83 @@ void check_cross_calibration(const FitTable& table, const FitOptions& options, c
         "needs the models of the folds, not only their predictions; let the fit train the base model, or pass "
         "predictions of the deployed model");
   }
-  if (options.folds > table.x.rows()) {
-    refuse(fmt::format("with {} needs as many rows; found {}", count_of(options.folds, "fold"),
-                       count_of(table.x.rows(), "row")));
+}
+
+void check_fold_count(std::size_t folds) {
+  if (folds <= kMaxFolds) return;
+  throw make_error(ErrorCode::kInvalidArgument,
+                   "fit: cross-calibration fits a model per fold, at most {}; found {} folds; use fewer, such as 10, "
+                   "or split calibration",
+                   kMaxFolds, folds);
+}
+
+std::vector<SplitPart> cross_parts(const FitTable& table, const FitOptions& options) {
+  const Folds folds = cross_folds(table, options.folds, stream_seed(options.seed, Stream::kCross));
+  check_fold_count(folds.count);
+  std::vector<SplitPart> parts;
+  for (std::size_t k = 0; k < folds.count; ++k) {
+    parts.push_back({.fitting = rows_of(folds, k, false),
+                     .calibration = distinct_rows(rows_of(folds, k, true), table.copies),
+                     .folds = {}});
   }
+  return parts;
+}
+
+FitOptions fold_options(FitOptions options, std::size_t fold) {
+  options.calibration = CalibrationMethod::kSplit;
+  options.calibration_size = 0;
+  options.folds = FitOptions().folds;
+  options.duplicates = Duplicates::kKeep;  // the table names the copies
+  options.compare = options.compare && fold == 0;
+  options.sides = options.sides.value_or(Sides::kOne);
+  return options;
 }
 
 FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-                    const FitOptions& options, const ProgressCallback& progress) {
-  const std::size_t n = table.x.rows();
-  const Folds folds = cross_folds(table, options.folds, stream_seed(options.seed, Stream::kCross));
-  if (folds.count > kMaxFolds) {
-    throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: cross-calibration fits a model per fold, at most {}; found {} folds; use fewer, such as 10, "
-                     "or split calibration",
-                     kMaxFolds, folds.count);
-  }
+                    const FitOptions& given, const ProgressCallback& progress, const PlannedPredictions* planned) {
+  const std::vector<SplitPart> parts = planned != nullptr ? planned->plan.parts : cross_parts(table, given);
+  const OptionsForRows few(given, table, Workers(nullptr), least_predicted(table, parts));
+  const FitOptions& options = few.options;
   std::vector<Model> models;
   FitReport report;
   std::map<std::string, std::string> notes;
   double errors = 0;
   std::size_t calibrated = 0;
   ProgressSteps steps(progress);
-  steps.plan("fold", 1, ProgressSteps::Length::kKnown, folds.count);
-  for (std::size_t k = 0; k < folds.count; ++k) {
-    const PartOfTable others(table, rows_of(folds, k, false));
+  steps.plan("fold", 1, ProgressSteps::Length::kKnown, parts.size());
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    FitTable fitting = table;  // views
+    FitTable calibrating = table;
+    if (planned != nullptr) {
+      fitting.cv_predictions = calibrating.predictions = planned->values[k];
+    }
+    const PartOfTable others(fitting, parts[k].predicted(table.x.rows()));
     FitResult fitted =
-        fit(others.table(), base, localizer, fold_options(options, k), in_fold(steps.next(), k, folds.count));
+        fit(others.table(), base, localizer, fold_options(options, k), in_fold(steps.next(), k, parts.size()));
     if (k == 0) {
       report = fitted.report;
       notes = fitted.model.parts().notes;
     }
-    PartOfTable fold(table, distinct_rows(rows_of(folds, k, true), table.copies));
+    PartOfTable fold(calibrating, parts[k].calibration);
     calibrated += fold.table().y.size();
-    models.push_back(calibrated_with(fitted.model, fold, options.seed, errors));
+    ModelParts of_fold = calibrated_with(fitted.model, fold, options.seed, errors);
+    if (planned != nullptr) of_fold.prediction = fold_prediction(table.prediction, k);
+    models.emplace_back(std::move(of_fold));
   }
-  report.fit_rows = n;
+  if (!few.warning.empty()) report.warnings.push_back(few.warning);
+  report.fit_rows = table.x.rows();
   report.calibration_rows = calibrated;
   report.base_error = errors / static_cast<double>(calibrated);
   RowSketch sketch;
   sketch.add(RowHasher(table.features), table.x, table.y);
-  ModelParts parts =
+  ModelParts whole =
       Model::of_folds(std::move(models), base == nullptr || !table.predictions.empty() ? table.prediction : "",
                       std::move(sketch))
           .parts();
-  parts.notes = std::move(notes);
-  parts.notes["options"] = FitOptions::table().checked_to_string(options);
-  parts.notes["folds"] = std::to_string(folds.count);
-  return {Model(std::move(parts)), std::move(report)};
+  whole.notes = std::move(notes);
+  whole.notes["options"] = FitOptions::table().checked_to_string(options);
+  whole.notes["folds"] = std::to_string(parts.size());
+  return {Model(std::move(whole)), std::move(report)};
 }
 
 }  // namespace widthwise::internal

@@ -112,16 +112,43 @@ RowSplitter RowSplitter::of(std::span<const std::size_t> rows) const {
   return {std::move(numbers), blocks_.of(rows), *workers_};
 }
 
+SetAside::SetAside(const FitTable& table, const FitOptions& options, const Workers& workers)
+    : SetAside(splitter_of(table, workers),
+               splitter_of(table, workers)
+                   .split(calibration_share(table, options, workers), 0, stream_seed(options.seed, Stream::kSplit)),
+               table.copies) {}
+
+SetAside::SetAside(const FitTable& table, const SplitPart& part, const Workers& workers)
+    : calibration(splitter_of(table, workers), part.calibration),
+      fitting(splitter_of(table, workers), part.predicted(table.x.rows())) {}
+
+Folds cross_fitting_folds(const TablePart& fitting, const FitOptions& options, const Workers& workers) {
+  const std::size_t count = workers.alone() ? std::min(options.folds, fitting.rows.size()) : options.folds;
+  return fitting.splitter.folds(std::max<std::size_t>(count, std::min<std::size_t>(options.folds, 2)),
+                                stream_seed(options.seed, Stream::kFolds));
+}
+
 Splits::Splits(const FitTable& table, const FitOptions& options, const Workers& workers)
-    : Splits(splitter_of(table, workers), calibration_share(table, options, workers),
-             stream_seed(options.seed, Stream::kSplit), table.copies) {
-  holdout_ = fitting_.splitter.split(options.holdout_fraction, 1, stream_seed(options.seed, Stream::kHoldout));
-  if (given_predictions(table).empty()) {
-    folds_ = fitting_.splitter.folds(options.folds, stream_seed(options.seed, Stream::kFolds));
-  }
-  calibration_rows_ = workers.total_count(calibration_.rows.size());
-  fitting_rows_ = workers.total_count(fitting_.rows.size());
+    : rows_(table, options, workers) {
+  count(workers);
   check_clusters(table, options);
+  if (given_predictions(table).empty()) folds_ = cross_fitting_folds(rows_.fitting, options, workers);
+  hold_out(options, workers);
+}
+
+Splits::Splits(const FitTable& table, const SplitPart& part, const FitOptions& options, const Workers& workers)
+    : rows_(table, part, workers), seen_(part.fitting) {
+  count(workers);
+  hold_out(options, workers);
+}
+
+void Splits::count(const Workers& workers) {
+  calibration_rows_ = workers.total_count(calibration().rows.size());
+  fitting_rows_ = workers.total_count(fitting().rows.size());
+}
+
+void Splits::hold_out(const FitOptions& options, const Workers& workers) {
+  holdout_ = fitting().splitter.split(options.holdout_fraction, 1, stream_seed(options.seed, Stream::kHoldout));
   holdout_rows_ = workers.total_count(holdout_.share.size());
   if (holdout_rows_ == 0) throw Error(ErrorCode::kTooFewRows, "fit: no rows are left for the hold-out; pass more rows");
 }

@@ -63,16 +63,37 @@ struct TablePart {
   RowSplitter splitter;           ///< with the numbers of these rows
 };
 
-/// How the rows of one fit are split. Calibration rows are set aside before anything is fitted; there are none if the
-/// deployed model did not predict the rows (cv_predictions).
+/// The rows of a fit that calibrate, and the others. Of copies, one calibrates: new rows are like the distinct rows.
+struct SetAside {
+  /// None calibrate if the deployed model did not predict the rows (cv_predictions). Throws kTooFewRows for too few
+  /// clusters or times, kInvalidArgument if no row is left to fit.
+  SetAside(const FitTable& table, const FitOptions& options, const Workers& workers);
+  /// Of a plan: its calibration rows, and the fitting rows that are predicted.
+  SetAside(const FitTable& table, const SplitPart& part, const Workers& workers);
+
+  TablePart calibration;
+  TablePart fitting;
+
+ private:
+  SetAside(const RowSplitter& table, RowSplitter::Split split, std::span<const std::int64_t> copies)
+      : calibration(table, distinct_rows(std::move(split.share), copies)), fitting(table, std::move(split.rest)) {}
+};
+
+/// The folds of fitting rows, at most one per row. Throws the errors of RowSplitter::folds.
+[[nodiscard]] Folds cross_fitting_folds(const TablePart& fitting, const FitOptions& options, const Workers& workers);
+
+/// How the rows of one fit are split. Calibration rows are set aside before anything is fitted.
 class Splits {
  public:
-  /// Throws kTooFewRows if no row is left for the hold-out, or if there are too few clusters or times; kInvalidArgument
-  /// if none is left to fit; and the errors of RowSplitter::folds.
+  /// Throws the errors of SetAside and cross_fitting_folds, and kTooFewRows if no row is left for the hold-out.
   Splits(const FitTable& table, const FitOptions& options, const Workers& workers);
+  /// As a plan says.
+  Splits(const FitTable& table, const SplitPart& part, const FitOptions& options, const Workers& workers);
 
-  [[nodiscard]] const TablePart& calibration() const { return calibration_; }
-  [[nodiscard]] const TablePart& fitting() const { return fitting_; }
+  [[nodiscard]] const TablePart& calibration() const { return rows_.calibration; }
+  [[nodiscard]] const TablePart& fitting() const { return rows_.fitting; }
+  /// Rows that something was fitted to, of which those without predictions are no fitting rows.
+  [[nodiscard]] const std::vector<std::size_t>& seen() const { return seen_.empty() ? fitting().rows : seen_; }
   /// Positions among the fitting rows of the hold-out and of the other rows.
   [[nodiscard]] const std::vector<std::size_t>& holdout() const { return holdout_.share; }
   [[nodiscard]] const std::vector<std::size_t>& training() const { return holdout_.rest; }
@@ -85,16 +106,12 @@ class Splits {
   [[nodiscard]] std::uint64_t holdout_rows() const { return holdout_rows_; }
 
  private:
-  Splits(const RowSplitter& table, double calibration_size, std::uint64_t seed, std::span<const std::int64_t> copies)
-      : Splits(table, table.split(calibration_size, 0, seed), copies) {}
-  /// Of copies, one calibrates: new rows are like the distinct rows.
-  Splits(const RowSplitter& table, RowSplitter::Split split, std::span<const std::int64_t> copies)
-      : calibration_(table, distinct_rows(std::move(split.share), copies)), fitting_(table, std::move(split.rest)) {}
-
+  void count(const Workers& workers);
+  void hold_out(const FitOptions& options, const Workers& workers);
   void check_clusters(const FitTable& table, const FitOptions& options) const;
 
-  TablePart calibration_;
-  TablePart fitting_;
+  SetAside rows_;
+  std::vector<std::size_t> seen_;
   RowSplitter::Split holdout_;
   Folds folds_;
   std::uint64_t calibration_rows_ = 0;
