@@ -8,12 +8,15 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/roles.hpp>
 
 #include "message.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {
 namespace {
+
+constexpr const char* kWhere = "ConformalPredictor";
 
 using internal::kBlock;
 
@@ -350,11 +353,7 @@ ConformalPredictor::ConformalPredictor(ConformalRule rule, Calibration calibrati
       sorted_(calibration_, guarantee, pool_below, clusters) {}
 
 void ConformalPredictor::check_groups(bool grouped) const {
-  if (sorted_.needs_group() && !grouped) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "ConformalPredictor: the calibration has groups, but the rows to predict have none; pass a group for "
-                "every row");
-  }
+  check_need(Role::kGroup, sorted_.needs_group(), grouped, kWhere);
   if (!sorted_.needs_group() && grouped && calibration_.rows_seen() > 0) {
     throw Error(
         ErrorCode::kInvalidArgument,
@@ -366,12 +365,8 @@ void ConformalPredictor::check_groups(bool grouped) const {
 void ConformalPredictor::check(const PredictionRows& rows) const {
   check_rows(rule_, rows);
   if (!rows.predictions.empty()) check_groups(!rows.groups.empty());
-  if (sorted_.needs_test_weight() && rows.test_weights.empty() && !rows.predictions.empty()) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "ConformalPredictor: the calibration has weights, but the rows to predict have none; pass the likelihood ratio "
-        "of each row");
-  }
+  const bool needs_weights = sorted_.needs_test_weight() && !rows.predictions.empty();
+  check_need(Role::kWeight, needs_weights, !rows.test_weights.empty(), kWhere);
 }
 
 void ConformalPredictor::intervals(const PredictionRows& rows, std::span<const Level> levels, MutableMatrixView lower,

@@ -176,7 +176,9 @@ void refuse_fitted(const ModelParts& parts, std::span<const std::int64_t> cluste
                              "clusters, so intervals would "
                              "be too narrow. Drop the rows of these clusters, or fit again with all rows",
                              internal::count_of(found, "cluster"),
-                             parts.cluster.empty() ? "" : fmt::format(", in '{}',", internal::printable(parts.cluster)),
+                             parts.columns.has(Role::kCluster)
+                                 ? fmt::format(", in '{}',", internal::printable(parts.columns[Role::kCluster]))
+                                 : "",
                              found == 1 ? "was" : "were");
 }
 
@@ -217,7 +219,7 @@ ModelParts checked(ModelParts parts) {
   return parts;
 }
 
-void refuse_use(const CalibrationScheme& scheme, SchemeUse use) {
+void refuse_use(const CalibrationScheme& scheme, Choice use) {
   if (const std::string refusal = scheme.refusal(use); !refusal.empty()) {
     refuse(ErrorCode::kInvalidArgument, refusal);
   }
@@ -226,19 +228,18 @@ void refuse_use(const CalibrationScheme& scheme, SchemeUse use) {
 /// The scheme of checked parts.
 std::shared_ptr<const CalibrationScheme> scheme_of(const ModelParts& parts) {
   SchemeOptions options{.guarantee = parts.guarantee,
-                        .group = parts.group,
-                        .cluster = parts.cluster,
-                        .weight = parts.weight,
+                        .columns = parts.columns,
                         .learns_weights = parts.shift != nullptr,
                         .pool_groups = parts.pool_groups,
                         .cluster_coverage = parts.cluster_coverage,
                         .max_cluster_size = parts.max_cluster_size,
                         .fit_cluster_size = parts.fit_cluster_size};
-  if (const auto time = parts.notes.find("time"); time != parts.notes.end()) options.time = time->second;
+  if (const auto time = parts.notes.find("time"); time != parts.notes.end())
+    options.columns[Role::kTime] = time->second;
   for (const auto& fold : parts.folds) options.rows_by_fold.push_back(fold->parts().calibration.rows_kept());
   auto scheme = CalibrationScheme::of(std::move(options), parts.calibration);
   scheme->check(parts.calibration);
-  if (parts.online) refuse_use(*scheme, SchemeUse::kStream);
+  if (parts.online) refuse_use(*scheme, Choice::kStream);
   return scheme;
 }
 
@@ -277,20 +278,6 @@ struct Model::Block {
   std::span<const double> predictions;  // unscaled
   PredictionRows rows;                  // in units
 };
-
-ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
-  const auto part = [&](auto values) {
-    const std::size_t columns = values.empty() ? 0 : values.size() / x.rows();
-    return values.subspan(first * columns, count * columns);
-  };
-  return {.x = x.slice(first, count),
-          .predictions = part(predictions),
-          .groups = part(groups),
-          .labels = labels,
-          .weights = part(weights),
-          .clusters = part(clusters),
-          .cluster_sizes = part(cluster_sizes)};
-}
 
 std::uint64_t cluster_hash(std::int64_t cluster) { return mix_bits(static_cast<std::uint64_t>(cluster)); }
 
@@ -404,7 +391,7 @@ Model Model::with_online(std::optional<OnlineCalibration> online) const {
   return Model(std::move(parts));
 }
 
-void Model::check(const ModelRows& rows) const {
+void Model::check(const Rows& rows) const {
   const std::size_t n = rows.x.rows();
   expect_count("columns of x, one per feature", rows.x.columns(), parts_.features.size());
   const std::size_t columns = prediction_count();
@@ -413,42 +400,28 @@ void Model::check(const ModelRows& rows) const {
                : !parts_.upper_prediction.empty() ? "predictions, a lower and an upper one per row"
                                                   : "predictions, one per row and fold",
                rows.predictions.size(), columns * n);
-  if (!rows.groups.empty()) expect_count("groups, one per row", rows.groups.size(), n);
-  if (!rows.clusters.empty()) expect_count("clusters, one per row", rows.clusters.size(), n);
-  if (!rows.cluster_sizes.empty()) {
-    expect_count("sizes of clusters, one per row", rows.cluster_sizes.size(), n);
-    check_cluster_sizes(rows.cluster_sizes);
-  }
+  rows.check_shapes("Model");
+  if (!rows.cluster_sizes.empty()) check_cluster_sizes(rows.cluster_sizes);
   if (rows.weights.empty()) return;
-  const bool reads = scheme_->reads(Role::kWeight, Step::kPredict);
-  expect_count(reads ? "weights, one per row" : "weights, because the model has no column of weights",
-               rows.weights.size(), reads ? n : 0);
-  const auto bad = std::ranges::find_if_not(rows.weights, [](double weight) { return weight > 0; });
-  if (bad != rows.weights.end()) {
-    throw internal::make_error(ErrorCode::kBadData, "Model: the weight of row {} is {}; expected a positive number",
-                               bad - rows.weights.begin() + 1, *bad);
+  if (!scheme_->reads(Role::kWeight, Step::kPredict)) {
+    expect_count("weights, because the model has no column of weights", rows.weights.size(), 0);
   }
+  // An infinite weight of a row to predict is valid: its interval is infinite.
+  const auto bad = std::ranges::find_if_not(rows.weights, [](double weight) { return weight > 0; });
+  const auto place = static_cast<std::size_t>(bad - rows.weights.begin());
+  check_cells(Role::kWeight, rows.weights.subspan(place, bad == rows.weights.end() ? 0 : 1),
+              {.where = "Model", .column = parts_.columns[Role::kWeight], .first_row = place});
 }
 
 void Model::check_cluster_sizes(std::span<const double> sizes) const {
-  if (const std::string refusal = scheme_->no_cluster_sizes(); !refusal.empty()) {
-    refuse(ErrorCode::kInvalidArgument, fmt::format("found sizes of clusters, but {}; leave them out", refusal));
+  if (!scheme_->reads(Role::kClusterSize, Step::kPredict)) {
+    scheme_->combination().add(Role::kClusterSize).check("Model");
   }
-  const auto bad = std::ranges::find_if_not(sizes, [](double size) { return size >= 1; });
-  if (bad == sizes.end()) return;
-  throw internal::make_error(ErrorCode::kBadData,
-                             "Model: the size of the cluster of row {} is {}; expected its number of rows, at least 1",
-                             bad - sizes.begin() + 1, *bad);
-}
-
-void Model::check_roles(const ModelRows& rows, Step step) const {
-  if (rows.x.rows() == 0) return;
-  scheme_->check_roles(
-      {.groups = !rows.groups.empty(), .clusters = !rows.clusters.empty(), .weights = !rows.weights.empty()}, step);
+  check_cells(Role::kClusterSize, sizes, {.where = "Model", .column = {}});
 }
 
 /// The weights of some rows, or none for models without weights; `learnt` is memory for them.
-std::span<const double> Model::weights_of(const ModelRows& rows, std::size_t first, std::size_t count,
+std::span<const double> Model::weights_of(const Rows& rows, std::size_t first, std::size_t count,
                                           std::vector<double>& learnt) const {
   if (!rows.weights.empty()) return rows.weights.subspan(first, count);
   if (parts_.shift == nullptr) return {};
@@ -459,7 +432,7 @@ std::span<const double> Model::weights_of(const ModelRows& rows, std::size_t fir
 }
 
 template <class Use>
-void Model::for_each_block(const ModelRows& rows, const Use& use) const {
+void Model::for_each_block(const Rows& rows, const Use& use) const {
   scheme_->require_one_model("score of a row");
   check(rows);
   const std::size_t n = rows.x.rows();
@@ -507,7 +480,7 @@ void Model::for_each_block(const ModelRows& rows, const Use& use) const {
   }
 }
 
-void Model::predictions(const ModelRows& rows, std::span<double> out) const {
+void Model::predictions(const Rows& rows, std::span<double> out) const {
   check(rows);
   expect_count("output predictions, one per row", out.size(), rows.x.rows());
   if (folds_ != nullptr) {
@@ -524,7 +497,7 @@ void Model::predictions(const ModelRows& rows, std::span<double> out) const {
   }
 }
 
-void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
+void Model::check_bounds(const Rows& rows, std::size_t k, std::span<const double> predictions,
                          const MutableMatrixView& lower, const MutableMatrixView& upper) const {
   const std::size_t n = rows.x.rows();
   expect_count("output predictions, one per row", predictions.size(), n);
@@ -535,7 +508,7 @@ void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const d
 }
 
 template <class Fill>
-void Model::bounds_by_block(const ModelRows& rows, std::span<double> predictions, MutableMatrixView lower,
+void Model::bounds_by_block(const Rows& rows, std::span<double> predictions, MutableMatrixView lower,
                             MutableMatrixView upper, const Fill& fill) const {
   const std::size_t k = lower.columns();
   const bool direct = lower.contiguous() && upper.contiguous();
@@ -558,7 +531,7 @@ void Model::bounds_by_block(const ModelRows& rows, std::span<double> predictions
   });
 }
 
-void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+void Model::intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                       MutableMatrixView lower, MutableMatrixView upper) const {
   check_bounds(rows, levels.size(), predictions, lower, upper);
   if (folds_ != nullptr) {
@@ -567,7 +540,7 @@ void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std:
     folds_->intervals(rows, levels, predictions, lower, upper);
     return;
   }
-  check_roles(rows, Step::kPredict);
+  scheme_->check_roles(rows, Step::kPredict);
   if (!rows.groups.empty() && !scheme_->weighs_new_rows()) {
     grouped_intervals(rows, levels, predictions, lower, upper);
     return;
@@ -579,7 +552,7 @@ void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std:
 }
 
 /// Part by part, so that the quantiles of a group are computed once for many rows.
-void Model::grouped_intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+void Model::grouped_intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                               const MutableMatrixView& lower, const MutableMatrixView& upper) const {
   check(rows);
   const std::size_t n = rows.x.rows();
@@ -594,8 +567,8 @@ void Model::grouped_intervals(const ModelRows& rows, std::span<const Level> leve
   }
 }
 
-void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions,
-                         MutableMatrixView lower, MutableMatrixView upper) const {
+void Model::intervals_at(const Rows& rows, MatrixView scores, std::span<double> predictions, MutableMatrixView lower,
+                         MutableMatrixView upper) const {
   expect_count("rows of scores", scores.rows(), rows.x.rows());
   check_bounds(rows, scores.columns(), predictions, lower, upper);
   bounds_by_block(rows, predictions, lower, upper,
@@ -604,9 +577,9 @@ void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<dou
                   });
 }
 
-std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
+std::uint64_t Model::issue(OnlineCalibration& online, const Rows& rows, std::span<double> predictions,
                            MutableMatrixView lower, MutableMatrixView upper) const {
-  refuse_use(*scheme_, SchemeUse::kStream);
+  refuse_use(*scheme_, Choice::kStream);
   std::vector<double> quantiles(online.levels().size());
   online.quantiles(quantiles);
   intervals_at(rows, {quantiles.data(), rows.x.rows(), quantiles.size(), 0}, predictions, lower, upper);
@@ -619,7 +592,7 @@ std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std
 
 /// In single precision, because tables may store a double with fewer digits between issue and observe. Predictions of
 /// estimators may depend on the batch in the last digits, so features identify rows where there are any.
-void Model::row_hashes(const ModelRows& rows, std::span<std::uint64_t> out) const {
+void Model::row_hashes(const Rows& rows, std::span<std::uint64_t> out) const {
   check(rows);
   const std::size_t n = rows.x.rows();
   const std::size_t columns = rows.x.columns();
@@ -636,7 +609,7 @@ void Model::row_hashes(const ModelRows& rows, std::span<std::uint64_t> out) cons
   RowHasher(parts_.features).hash({x.data(), n, columns}, predictions, out);
 }
 
-void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
+void Model::observe(OnlineCalibration& online, std::uint64_t batch, const Rows& rows,
                     std::span<const double> outcomes) const {
   scheme_->require_one_model("stream");
   const std::size_t n = rows.x.rows();
@@ -697,9 +670,10 @@ PredictedInterval Model::predict(std::span<const double> x, const Level& level,
     refuse(ErrorCode::kInvalidArgument, prediction->upper ? "the model reads one prediction; pass one number"
                                                           : "the model reads a lower and an upper quantile; pass both");
   }
-  if (const bool reads = scheme_->reads(Role::kWeight, Step::kPredict); weight.has_value() != reads) {
-    refuse(ErrorCode::kInvalidArgument, reads ? "the model has weights; pass the likelihood ratio of the row"
-                                              : "the model has no column of weights; do not pass a weight");
+  const bool reads_weight = scheme_->reads(Role::kWeight, Step::kPredict);
+  check_need(Role::kWeight, reads_weight, weight.has_value(), "Model", parts_.columns[Role::kWeight]);
+  if (weight && !reads_weight) {
+    refuse(ErrorCode::kInvalidArgument, "the model has no column of weights; do not pass a weight");
   }
   if (cluster_size) {
     check_cluster_sizes({&*cluster_size, 1});
@@ -709,7 +683,7 @@ PredictedInterval Model::predict(std::span<const double> x, const Level& level,
   std::array<double, 2> numbers{kNaN, kNaN};
   if (prediction) numbers = {prediction->lower, prediction->upper.value_or(kNaN)};
   if (folds_ != nullptr) {
-    ModelRows row{.x = {x.data(), 1, features}};
+    Rows row{.x = {x.data(), 1, features}};
     if (prediction) row.predictions = {numbers.data(), 1};
     if (group) scheme_->require_one_model("groups");
     PredictedInterval found;
@@ -742,7 +716,7 @@ PredictedInterval Model::predict(std::span<const double> x, const Level& level,
 }
 
 template <class Use>
-void Model::for_each_outcome_block(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out,
+void Model::for_each_outcome_block(const Rows& rows, std::span<const double> outcomes, std::span<double> out,
                                    const char* what, const Use& use) const {
   expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
   expect_count(what, out.size(), rows.x.rows());
@@ -754,7 +728,7 @@ void Model::for_each_outcome_block(const ModelRows& rows, std::span<const double
   });
 }
 
-void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+void Model::p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const {
   if (folds_ != nullptr) {
     check(rows);
     if (!rows.groups.empty()) scheme_->require_one_model("groups");
@@ -763,16 +737,16 @@ void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, st
     folds_->p_values(rows, outcomes, out);
     return;
   }
-  check_roles(rows, Step::kPredict);
+  scheme_->check_roles(rows, Step::kPredict);
   for_each_outcome_block(rows, outcomes, out, "output p-values, one per row",
                          [&](const auto& block, auto y, auto found) { predictor_.p_values(block, y, found); });
 }
 
-void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
-  refuse_use(*scheme_, SchemeUse::kQuantiles);
+void Model::quantiles(const Rows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
+  refuse_use(*scheme_, Choice::kOutcomeQuantiles);
   expect_count("rows of quantiles", out.rows(), rows.x.rows());
   expect_count("columns of quantiles, one per probability", out.columns(), probabilities.size());
-  check_roles(rows, Step::kPredict);
+  scheme_->check_roles(rows, Step::kPredict);
   for_each_block(rows, [&](const Block& block) {
     const MutableMatrixView part = out.slice(block.first, block.predictions.size());
     predictor_.quantiles(block.rows, probabilities, part);
@@ -785,9 +759,9 @@ void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilitie
   });
 }
 
-void Model::weights(const ModelRows& rows, std::span<double> out) const {
+void Model::weights(const Rows& rows, std::span<double> out) const {
   check(rows);
-  check_roles(rows, Step::kPredict);
+  scheme_->check_roles(rows, Step::kPredict);
   expect_count("output weights, one per row", out.size(), rows.x.rows());
   std::vector<double> learnt;
   const std::span<const double> found = weights_of(rows, 0, out.size(), learnt);
@@ -798,12 +772,12 @@ void Model::weights(const ModelRows& rows, std::span<double> out) const {
   }
 }
 
-void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
+void Model::parameters(const Rows& rows, MutableMatrixView out) const {
   std::vector<double> predictions(rows.x.rows());
   parameters(rows, predictions, out);
 }
 
-void Model::parameters(const ModelRows& rows, std::span<double> predictions, MutableMatrixView out) const {
+void Model::parameters(const Rows& rows, std::span<double> predictions, MutableMatrixView out) const {
   scheme_->require_one_model("parameters of a row");
   expect_count("output predictions, one per row", predictions.size(), rows.x.rows());
   expect_count("rows of parameters", out.rows(), rows.x.rows());
@@ -817,20 +791,20 @@ void Model::parameters(const ModelRows& rows, std::span<double> predictions, Mut
   });
 }
 
-void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+void Model::scores(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const {
   for_each_outcome_block(rows, outcomes, out, "output scores, one per row",
                          [&](const auto& block, auto y, auto found) { parts_.rule.scores(block, y, found); });
 }
 
-void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, RowNumbers numbers,
-                       std::span<double> scores, std::span<bool> above) const {
+void Model::score_rows(const Rows& rows, std::span<const double> outcomes, RowNumbers numbers, std::span<double> scores,
+                       std::span<bool> above) const {
   scheme_->require_one_model("calibration that rows are added to");
   const std::size_t n = rows.x.rows();
   expect_count("outcomes, one per row", outcomes.size(), n);
   expect_count("output scores, one per row", scores.size(), n);
   expect_count("output sides, one per row", above.size(), n);
   numbers.check(n, "calibrate");
-  check_roles(rows, Step::kCalibrate);
+  scheme_->check_roles(rows, Step::kCalibrate);
   check_new_clusters(rows.clusters);
   check_outcomes(outcomes);
   std::array<double, internal::kBlock> y;
@@ -852,7 +826,7 @@ void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, 
   });
 }
 
-void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
+void Model::calibrate(Calibration& calibration, const Rows& rows, std::span<const double> outcomes,
                       RowNumbers numbers) const {
   const std::size_t n = rows.x.rows();
   std::vector<double> scores(n);
@@ -870,7 +844,7 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
   calibration.merge(std::move(added));
 }
 
-void Model::sketch(RowSketch& sketch, const ModelRows& rows, std::span<const double> outcomes) const {
+void Model::sketch(RowSketch& sketch, const Rows& rows, std::span<const double> outcomes) const {
   check(rows);
   sketch.add(RowHasher(parts_.features), rows.x, outcomes);
 }

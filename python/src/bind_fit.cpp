@@ -101,34 +101,34 @@ std::tuple<Model, std::string, std::string> fit_table(
     std::vector<double> copy;
     const MatrixView x = matrix_of(table, copy);
     std::vector<double> shift_copy;
-    return fit({.x = x,
+    return fit({.rows = {.x = x,
+                         .predictions = span_of(predictions),
+                         .groups = span_of(groups),
+                         .labels = labels,
+                         .weights = span_of(weights),
+                         .clusters = span_of(clusters),
+                         .times = span_of(times),
+                         .sample_weights = span_of(sample_weights)},
                 .y = span_of(y),
-                .predictions = span_of(predictions),
                 .features = table.names(),
                 .target = columns.target,
                 .prediction = columns.prediction,
-                .first_row = columns.first_row,
-                .categories = {columns.categories.begin(), columns.categories.end()},
-                .cv_predictions = span_of(cv_predictions),
                 .upper_prediction = columns.upper_prediction,
-                .groups = span_of(groups),
-                .labels = labels,
-                .group = columns.group,
-                .weights = span_of(weights),
-                .weight = columns.weight,
-                .clusters = span_of(clusters),
-                .cluster = columns.cluster,
-                .times = span_of(times),
-                .time = columns.time,
+                .columns = {{Role::kGroup, columns.group},
+                            {Role::kWeight, columns.weight},
+                            {Role::kCluster, columns.cluster},
+                            {Role::kTime, columns.time}},
+                .categories = {columns.categories.begin(), columns.categories.end()},
+                .first_row = columns.first_row,
+                .cv_predictions = span_of(cv_predictions),
                 .shift_to = shift_to == nullptr ? MatrixView() : matrix_of(*shift_to, shift_copy),
-                .sample_weights = span_of(sample_weights),
                 .copies = span_of(copies)},
                trainers.base.get(), trainers.localizer.get(), options, progress_of(progress), nullptr, shift.get());
   }();
   if (columns.calibrated_later > 0) {
     result.report.calibration_rows += columns.calibrated_later;
     const Model& model = result.model;
-    result.report.advise_cross(options, model.scheme().refusal(SchemeUse::kFold).empty());
+    result.report.advise_cross(options, model.scheme().refusal(Choice::kFold).empty());
   }
   return {result.model, to_json(result, std::nullopt, NonFinite::kName), to_text(result)};
 }

@@ -28,14 +28,14 @@ class FoldModels {
 
   /// Write the median of the predictions of the fold models, weighted by their calibration rows; NaN if one is not
   /// finite.
-  void predictions(const ModelRows& rows, std::span<double> out) const;
+  void predictions(const Rows& rows, std::span<double> out) const;
 
   /// Write predictions and intervals as Model::intervals.
-  void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+  void intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                  MutableMatrixView lower, MutableMatrixView upper) const;
 
   /// Write cross-conformal p-values.
-  void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
+  void p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
  private:
   struct Block;
@@ -43,9 +43,9 @@ class FoldModels {
 
   [[nodiscard]] std::size_t block_rows() const;
   /// These rows as fold k takes them. `x` holds them if they are copied.
-  [[nodiscard]] ModelRows rows_for(std::size_t k, const ModelRows& rows, std::vector<double>& x,
-                                   std::vector<double>& predictions) const;
-  void evaluate(const ModelRows& rows, Block& block) const;
+  [[nodiscard]] Rows rows_for(std::size_t k, const Rows& rows, std::vector<double>& x,
+                              std::vector<double>& predictions) const;
+  void evaluate(const Rows& rows, Block& block) const;
   [[nodiscard]] double median_prediction(const Block& block, std::size_t row,
                                          std::vector<std::pair<double, std::uint64_t>>& sorted) const;
 

@@ -128,7 +128,7 @@ std::uint64_t pool_below(const FitOptions& options) {
 /// ModelParts::fit_clusters of a sketch of the clusters of the fitting rows: none if nothing was learnt from them,
 /// because predictions of the deployed model are given and there is no localizer.
 RowSketch learnt_clusters(RowSketch fitting, const FitTable& table, bool has_localizer) {
-  return table.predictions.empty() || has_localizer ? std::move(fitting) : RowSketch();
+  return table.rows.predictions.empty() || has_localizer ? std::move(fitting) : RowSketch();
 }
 
 /// The largest number of rows of a cluster.
@@ -141,11 +141,8 @@ std::uint64_t largest_count(const RowSketch& clusters) {
 /// ModelParts::shift; null if the table has no rows to learn weights from.
 std::shared_ptr<const RowFunction> learnt_weights(const FitTable& table, const FittingRows& rows,
                                                   const LocalizerTrainer* trainer, const FitOptions& options,
-                                                  const Workers& workers, ProgressSteps& steps, FitReport& report) {
+                                                  ProgressSteps& steps, FitReport& report) {
   if (table.shift_to.rows() == 0) return nullptr;
-  if (!workers.alone()) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: weights are learnt in one process; fit without workers");
-  }
   if (trainer == nullptr) {
     throw Error(ErrorCode::kInvalidArgument, "fit: learning weights from shift_to needs a trainer");
   }
@@ -162,7 +159,7 @@ std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitT
   std::map<std::string, std::string> notes{
       {"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}, {"options", settings}};
   workers.add_note(notes);
-  if (!table.time.empty()) notes["time"] = table.time;
+  if (table.columns.has(Role::kTime)) notes["time"] = table.columns[Role::kTime];
   if (internal::given_predictions(table).empty()) {
     notes["base"] = std::string(base->name());
     notes["base_engine"] = base->engine();
@@ -189,7 +186,7 @@ void plan_steps(const FitTable& table, const Splits& splits, const FitOptions& o
   using Length = ProgressSteps::Length;
   constexpr double kBase = 2e-6;       // seconds per value of the table to train the base model
   constexpr double kLocalizer = 2e-6;  // to train a localizer until it stops
-  const auto values = static_cast<double>(splits.fitting().rows.size() * (table.x.columns() + 1));
+  const auto values = static_cast<double>(splits.fitting().rows.size() * (table.rows.x.columns() + 1));
   if (internal::given_predictions(table).empty()) {
     steps.plan("base", kBase * values * static_cast<double>(options.folds - 1));
     steps.plan("base", kBase * values);
@@ -205,6 +202,15 @@ void plan_steps(const FitTable& table, const Splits& splits, const FitOptions& o
   if (goals.chosen.objective != nullptr) steps.plan("localizer on all rows", kLocalizer * values);
 }
 
+/// The names of the columns that rows to calibrate or predict have as well.
+RoleNames model_columns(const RoleNames& columns) {
+  RoleNames kept;
+  for (const RoleEntry& entry : roles()) {
+    if (entry.reads(Step::kCalibrate)) kept[entry.role] = columns[entry.role];
+  }
+  return kept;
+}
+
 /// A fit by split calibration of a table that is checked and names its copies.
 FitResult fit_split(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                     const FitOptions& options, Goals goals, const std::string& settings,
@@ -216,14 +222,14 @@ FitResult fit_split(const FitTable& table, const BaseTrainer* base, const Locali
   plan_steps(table, splits, options, goals, steps);
   const FittingRows rows = internal::fit_base_model(encoded, splits, base, steps);
   FitReport report = report_of(splits);
-  report.advise_cross(options, table.group.empty() && table.clusters.empty() && table.times.empty() &&
-                                   table.weights.empty() && workers.alone());
+  const bool may_cross = internal::combination_of(table, workers).add(Choice::kCrossCalibration).refusal().empty();
+  report.advise_cross(options, may_cross);
   report.base_error = internal::mean_error(rows, splits, workers);
   if (report.base_error == 0) {
     accept_exact_predictions(rows, table, options.may_be_exact, workers, goals, report);
   }
   const double unit = unit_near(report.base_error);
-  const auto weigher = learnt_weights(encoded, rows, shift, options, workers, steps, report);
+  const auto weigher = learnt_weights(encoded, rows, shift, options, steps, report);
 
   const Holdout holdout(rows, unit, splits, workers, options, localizer, steps);
   const Candidate chosen = choose(goals, holdout, splits.holdout_rows());
@@ -239,14 +245,12 @@ FitResult fit_split(const FitTable& table, const BaseTrainer* base, const Locali
                                 .target = table.target,
                                 .prediction = rows.base != nullptr ? "" : table.prediction,
                                 .upper_prediction = table.upper_prediction,
-                                .group = table.group,
-                                .cluster = table.cluster,
+                                .columns = model_columns(table.columns),
                                 .cluster_coverage = options.cluster_coverage,
                                 .max_cluster_size = options.max_cluster_size.value_or(0),
                                 .fit_cluster_size = largest_cluster,
                                 .fit_clusters = learnt_clusters(std::move(clusters), table, trained != nullptr),
                                 .pool_groups = pool_below(options),
-                                .weight = table.weight,
                                 .shift = weigher,
                                 .base = rows.base,
                                 .localizer = trained,
@@ -280,7 +284,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
   const bool cross = options.calibration == CalibrationMethod::kCross;
   if (cross) {
-    internal::check_cross_calibration(table, options, workers);
+    internal::check_cross_calibration(table, options);
   } else if (options.folds == kFoldPerRow) {
     throw Error(ErrorCode::kInvalidArgument, "fit: folds 'all' needs cross-calibration (calibration 'cross')");
   }
@@ -291,7 +295,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   internal::RowCopies copies = internal::find_copies(table, options.duplicates, workers);
   if (copies.first.empty()) return fit_rows(table);
   if (options.duplicates == Duplicates::kDrop) {
-    std::vector<std::size_t> all(table.x.rows());
+    std::vector<std::size_t> all(table.rows.x.rows());
     std::iota(all.begin(), all.end(), std::size_t{0});
     return fit_rows(PartOfTable(table, internal::distinct_rows(std::move(all), copies.first)).table());
   }
@@ -303,8 +307,8 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
 } catch (const std::bad_alloc&) {
   throw internal::make_error(ErrorCode::kTooLittleMemory,
                              "fit: out of memory with {} of {}; fit to a sample of the rows, or on a larger machine",
-                             internal::count_of(table.x.rows(), "row"),
-                             internal::count_of(table.x.columns(), "feature"));
+                             internal::count_of(table.rows.x.rows(), "row"),
+                             internal::count_of(table.rows.x.columns(), "feature"));
 }
 
 }  // namespace widthwise

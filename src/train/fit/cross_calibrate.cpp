@@ -33,7 +33,7 @@ std::vector<std::size_t> rows_of(const Folds& folds, std::size_t fold, bool insi
 
 /// Folds in random order, of which none separates copies.
 Folds cross_folds(const FitTable& table, std::size_t count, std::uint64_t seed) {
-  const std::size_t n = table.x.rows();
+  const std::size_t n = table.rows.x.rows();
   if (table.copies.empty()) return random_folds(n, count == kFoldPerRow ? n : count, seed);
   const RowBlocks blocks({table.copies.begin(), table.copies.end()}, {});
   Folds folds = blocks.folds(count == kFoldPerRow ? blocks.count() : count, seed);
@@ -56,7 +56,7 @@ FitOptions fold_options(FitOptions options, std::size_t fold) {
 /// The model, calibrated with the rows of its fold; adds their absolute residuals to `errors`. Sketches and residuals
 /// of fitting rows stay with the whole model, because they are nearly the same for all folds.
 Model calibrated_with(const Model& fitted, PartOfTable& fold, std::uint64_t seed, double& errors) {
-  const ModelRows rows = fold.rows_for(fitted);
+  const Rows rows = fold.rows_for(fitted);
   Calibration calibration(Calibration::Options{.seed = seed});
   fitted.calibrate(calibration, rows, fold.table().y, RowNumbers(fold.table().row_numbers));
   std::vector<double> predictions(fold.table().y.size());
@@ -83,40 +83,15 @@ ProgressCallback in_fold(ProgressCallback progress, std::size_t fold, std::size_
 
 }  // namespace
 
-void check_cross_calibration(const FitTable& table, const FitOptions& options, const Workers& workers) {
-  const auto refuse = [](const std::string& why) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: cross-calibration " + why);
-  };
-  if (!workers.alone()) refuse("trains in one process; fit without workers, or use split calibration");
-  if (!table.group.empty())
-    refuse("does not calibrate groups separately; use split calibration, or fit without groups");
-  if (!table.clusters.empty() || !table.times.empty()) {
-    refuse("has neither clusters nor splits by time; use split calibration");
-  }
-  if (!table.weights.empty() || !table.sample_weights.empty() || table.shift_to.rows() > 0) {
-    refuse("has no weights; use split calibration, or fit without weights");
-  }
-  if (!options.guarantee.is_marginal()) {
-    refuse(fmt::format("has no guarantee {}; use the guarantee 'marginal', or split calibration",
-                       options.guarantee.to_string()));
-  }
-  if (!table.upper_prediction.empty()) {
-    refuse("reads one column of predictions; train the quantiles here (base 'quantiles'), or use split calibration");
-  }
-  if (!table.cv_predictions.empty()) {
-    refuse(
-        "needs the models of the folds, not only their predictions; let the fit train the base model, or pass "
-        "predictions of the deployed model");
-  }
-  if (options.folds > table.x.rows()) {
-    refuse(fmt::format("with {} needs as many rows; found {}", count_of(options.folds, "fold"),
-                       count_of(table.x.rows(), "row")));
-  }
+void check_cross_calibration(const FitTable& table, const FitOptions& options) {
+  if (options.folds <= table.rows.x.rows()) return;
+  throw make_error(ErrorCode::kInvalidArgument, "fit: cross-calibration with {} needs as many rows; found {}",
+                   count_of(options.folds, "fold"), count_of(table.rows.x.rows(), "row"));
 }
 
 FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                     const FitOptions& options, const ProgressCallback& progress) {
-  const std::size_t n = table.x.rows();
+  const std::size_t n = table.rows.x.rows();
   const Folds folds = cross_folds(table, options.folds, stream_seed(options.seed, Stream::kCross));
   if (folds.count > kMaxFolds) {
     throw make_error(ErrorCode::kInvalidArgument,
@@ -147,9 +122,9 @@ FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const Locali
   report.calibration_rows = calibrated;
   report.base_error = errors / static_cast<double>(calibrated);
   RowSketch sketch;
-  sketch.add(RowHasher(table.features), table.x, table.y);
+  sketch.add(RowHasher(table.features), table.rows.x, table.y);
   ModelParts parts =
-      Model::of_folds(std::move(models), base == nullptr || !table.predictions.empty() ? table.prediction : "",
+      Model::of_folds(std::move(models), base == nullptr || !table.rows.predictions.empty() ? table.prediction : "",
                       std::move(sketch))
           .parts();
   parts.notes = std::move(notes);

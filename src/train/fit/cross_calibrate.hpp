@@ -2,12 +2,10 @@
 
 #include <widthwise/train/fit.hpp>
 
-#include "train/workers/workers.hpp"
-
 namespace widthwise::internal {
 
-/// Throw kInvalidArgument for what cross-calibration does not support.
-void check_cross_calibration(const FitTable& table, const FitOptions& options, const Workers& workers);
+/// Throw kInvalidArgument for more folds than rows.
+void check_cross_calibration(const FitTable& table, const FitOptions& options);
 
 /// Fit a cross-calibrated model: one model per fold, fitted without the rows of the fold and calibrated with them.
 [[nodiscard]] FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
