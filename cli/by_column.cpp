@@ -21,8 +21,8 @@ ByColumn::ByColumn(const std::vector<std::string>& names, const Model& model, co
   const auto is_text = [&](const ColumnInfo& column) {
     return column.name == name_ && column.kind == ColumnKind::kText;
   };
-  are_labels_ = names_.size() > 1 || std::ranges::any_of(reader.columns(), is_text) || name_ == model.parts().group ||
-                (feature_ && model.categories_of(*feature_).size() > 0);
+  are_labels_ = names_.size() > 1 || std::ranges::any_of(reader.columns(), is_text) ||
+                name_ == model.parts().columns[Role::kGroup] || (feature_ && model.categories_of(*feature_).size() > 0);
   booleans_.add("false");  // the labels in the order of the numbers 0 and 1
   booleans_.add("true");
 }

@@ -44,7 +44,7 @@ class ResidualSample {
  public:
   explicit ResidualSample(const Model& model) : model_(model) {}
 
-  void add(const ModelRows& rows, std::span<const double> outcomes) {
+  void add(const Rows& rows, std::span<const double> outcomes) {
     const std::size_t columns = rows.x.columns();
     places_.clear();
     x_.clear();
@@ -111,7 +111,7 @@ void read_rows(const Model& model, ModelTable& table, const std::string& target,
     const auto outcomes = table.column(target);
     const std::uint64_t row = table.batch().first_row();
     require_finite(outcomes, table.file(), target, row, kRemoveRows);
-    const ModelRows rows = table.rows();
+    const Rows rows = table.rows();
     require_finite(rows.predictions, table.file(), model.prediction_columns(), row, kRemoveRows);
     outside.add(outcomes, row + 1);
     if (outside.any()) continue;  // only count further outcomes outside the range

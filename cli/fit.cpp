@@ -41,6 +41,16 @@ struct FitArguments {
   WorkerChoice workers;
   bool calibration_size_given = false;
 
+  /// The columns by role, and the options that they may not come with.
+  [[nodiscard]] Combination combination() const {
+    Combination parts = options.combination();
+    parts.add(columns.roles).add(Role::kGroup, !columns.group.empty(), join_labels(columns.group));
+    return parts.add(Choice::kLearntWeights, !shift_to.empty())
+        .add(Choice::kCvPredictions, !columns.cv_prediction.empty())
+        .add(Choice::kQuantilePredictions, !columns.upper_prediction.empty())
+        .add(Choice::kWorkers, workers.any());
+  }
+
   /// The tables as text for messages.
   [[nodiscard]] std::string tables() const {
     const auto& names = columns.tables;
@@ -71,10 +81,10 @@ std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& column
   for (const std::string& word :
        {std::string(kVersion), engine, origin, arguments.options.to_string(), arguments.trainers.to_string(),
         std::to_string(arguments.workers.world), arguments.columns.target, arguments.columns.prediction,
-        arguments.columns.cv_prediction, arguments.columns.upper_prediction, join_labels(columns.group),
-        arguments.columns.weight, arguments.columns.cluster, arguments.columns.time, arguments.columns.sample_weight}) {
+        arguments.columns.cv_prediction, arguments.columns.upper_prediction}) {
     add(word);
   }
+  for (const RoleEntry& entry : roles()) add(columns.roles[entry.role]);
   for (const FitFeature& feature : columns.features) add(feature.name + (feature.categorical ? " categorical" : ""));
   for (const std::string& marker : arguments.columns.reading.missing) add(marker);
   return internal::hash_bytes(text.size(), std::as_bytes(std::span(text)));
@@ -135,23 +145,11 @@ void check_arguments(const FitArguments& arguments) {
         ErrorCode::kInvalidArgument,
         "--calibration-size: with --calibration cross, every row calibrates the model of its fold; leave it out");
   }
+  arguments.combination().check("fit");
   if (arguments.options.pool_groups != 0 && arguments.columns.group.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "--pool-groups needs the column of the groups: --group COL");
   }
-  if (!arguments.shift_to.empty() && !arguments.columns.weight.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "--shift-to and --weight cannot be combined");
-  }
-  if (!arguments.columns.cluster.empty() && !arguments.columns.group.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "--cluster and --group cannot be combined");
-  }
   if (arguments.workers.any()) {
-    if (!arguments.columns.time.empty()) {
-      throw Error(ErrorCode::kInvalidArgument,
-                  "--time: splits by time need all rows in one process; fit without workers");
-    }
-    if (!arguments.shift_to.empty()) {
-      throw Error(ErrorCode::kInvalidArgument, "--shift-to learns weights in one process; fit without workers");
-    }
     check_distributed(TrainerKind::kBase, trainers.base);
     check_distributed(TrainerKind::kLocalizer, trainers.localizer);
   }
@@ -173,27 +171,21 @@ void report(const FitArguments& arguments, const FitColumns& columns, const FitR
 
 FitTable table_of(const FitArguments& arguments, const FitColumns& columns, const FitData& data) {
   const bool cross_validated = !arguments.columns.cv_prediction.empty();
-  return {.x = {data.x.data(), data.y.size(), columns.features.size()},
+  Rows rows{.x = {data.x.data(), data.y.size(), columns.features.size()},
+            .predictions = cross_validated ? std::span<const double>() : data.predictions,
+            .labels = &data.labels[static_cast<std::size_t>(Role::kGroup)]};
+  data.columns.set(rows);
+  return {.rows = rows,
           .y = data.y,
-          .predictions = cross_validated ? std::span<const double>() : data.predictions,
           .features = columns.names(),
           .target = arguments.columns.target,
           .prediction = arguments.columns.prediction_column(),
-          .row_numbers = data.row_numbers,
-          .categories = data.categories,
-          .cv_predictions = cross_validated ? data.predictions : std::span<const double>(),
           .upper_prediction = arguments.columns.upper_prediction,
-          .groups = data.groups,
-          .labels = &data.labels,
-          .group = join_labels(columns.group),
-          .weights = data.weights,
-          .weight = arguments.columns.weight,
-          .clusters = data.clusters,
-          .cluster = arguments.columns.cluster,
-          .times = data.times,
-          .time = arguments.columns.time,
-          .shift_to = {data.shift_to.data(), data.shift_to.size() / columns.features.size(), columns.features.size()},
-          .sample_weights = data.sample_weights};
+          .columns = columns.roles,
+          .categories = data.categories,
+          .row_numbers = data.row_numbers,
+          .cv_predictions = cross_validated ? data.predictions : std::span<const double>(),
+          .shift_to = {data.shift_to.data(), data.shift_to.size() / columns.features.size(), columns.features.size()}};
 }
 
 /// The part of the bar of a fit that reading fills. Tables are read much faster than they are fitted.
@@ -287,26 +279,14 @@ void add_columns(CLI::App& command, FitColumnChoice& columns) {
   add("--upper-prediction", columns.upper_prediction,
       "column of upper quantiles, such as those for 95%, if --prediction or --cv-prediction names the column of lower "
       "ones: intervals are learnt around the centre of both");
-  add_list(command, "--group", columns.group, "COL",
-           "column of group labels: text, integers or booleans; each group is calibrated separately (Mondrian), so "
-           "coverage holds in every group. Several columns, A,B, make one group per combination of their labels. The "
-           "columns are also features, unless excluded")
-      ->group("Data");
-  add("--weight", columns.weight,
-      "column of likelihood ratios, for rows to predict from another population (covariate shift): how much more often "
-      "a row like this occurs there, up to a factor; calibration rows count by it, and tables to predict have the "
-      "column as well. Not used as a feature unless listed in --features");
-  add("--cluster", columns.cluster,
-      "column of cluster labels, such as patients: rows of one cluster are dependent. No split separates them, and the "
-      "calibration takes account of them, so coverage holds for rows of new clusters (--cluster-coverage). Not "
-      "used as a feature unless listed in --features");
-  add("--time", columns.time,
-      "column of times, numbers or dates such as 2024-01-31: the latest rows calibrate, the latest of the others are "
-      "the hold-out, and folds are blocks of time. Not used as a feature unless listed in --features")
-      ->excludes("--cluster");
-  add("--sample-weight", columns.sample_weight,
-      "column of weights for training, at least 0: base model and localizer count a row by its weight, the calibration "
-      "does not. Not used as a feature unless listed in --features");
+  for (const RoleEntry& entry : roles()) {
+    if (!entry.reads(Step::kFit)) continue;
+    if (entry.role == Role::kGroup) {
+      add_list(command, entry.option(), columns.group, "COL", entry.help)->group("Data");
+    } else {
+      add(entry.option(), columns.roles[entry.role], entry.help);
+    }
+  }
   CLI::Option* features = add_list(command, "--features", columns.features, "A,B,...",
                                    "columns of x; default: all columns of numbers, and of text as categories")
                               ->group("Data");

@@ -1,10 +1,12 @@
 #include "fit_tables.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <unordered_set>
 
@@ -78,53 +80,88 @@ void require_single_precision(MatrixView numbers, const std::vector<FitFeature>&
   }
 }
 
-/// The columns of groups, clusters and times.
-struct LabelColumns {
-  explicit LabelColumns(FitData& data)
-      : groups([&](std::string_view label) { return data.labels.add(label); }),
-        clusters([&](std::string_view label) { return data.cluster_labels.add(label); }) {}
+/// Reads the columns by role of one table.
+class RoleReader {
+ public:
+  RoleReader(const FitColumns& columns, FitData& data) : columns_(columns), data_(data) {}
 
-  /// Append the groups, clusters and times of a batch, whose columns come last, and throw if a row has none.
-  void append(const FitColumnChoice& choice, const FitColumns& columns, const std::string& table,
-              const TableBatch& batch, FitData& data) {
-    const MatrixView numbers = batch.numbers();
-    std::size_t place = numbers.columns();
-    const auto add = [&](GroupColumn& column, const std::string& name, std::vector<std::int64_t>& to) {
-      if (name.empty()) return;
-      const std::size_t before = to.size();
-      place = column.append(numbers, place, to);
-      require_groups(std::span(to).subspan(before), table, name, batch.first_row());
-    };
-    if (!choice.time.empty()) times.append(batch, --place, table, data.moments);
-    add(clusters, choice.cluster, data.clusters);
-    add(groups, join_labels(columns.group), data.groups);
+  /// Add the columns to those that a reader selects; this has to outlive the reader.
+  void select(const TableReader& reader, std::vector<SelectedColumn>& selected) {
+    for (const RoleEntry& entry : roles()) {
+      if (!columns_.roles.has(entry.role)) continue;
+      const std::vector<std::string> names = columns_.columns_of(entry.role);
+      const auto index = static_cast<std::size_t>(entry.role);
+      switch (entry.kind) {
+        case RoleKind::kNumber:
+          selected.push_back({.name = names.front()});
+          break;
+        case RoleKind::kTime:
+          selected.push_back(times_.select(reader, names.front()));
+          break;
+        case RoleKind::kLabel:
+          labels_[index].emplace([&labels = data_.labels[index]](std::string_view label) { return labels.add(label); });
+          std::ranges::move(labels_[index]->select(names), std::back_inserter(selected));
+          break;
+      }
+      ends_[index] = selected.size();
+    }
   }
 
-  GroupColumn groups;
-  GroupColumn clusters;
-  TimeColumn times;
+  /// Append the cells of a batch, and throw for a cell outside the rule of its role.
+  void append(const std::string& table, const TableBatch& batch) {
+    for (const RoleEntry& entry : roles()) {
+      const std::size_t end = ends_[static_cast<std::size_t>(entry.role)];
+      if (end == 0) continue;
+      const CellPlace place{.where = table, .column = columns_.roles[entry.role], .first_row = batch.first_row()};
+      switch (entry.kind) {
+        case RoleKind::kNumber:
+          append_numbers(entry.role, batch.numbers(), end - 1, place);
+          break;
+        case RoleKind::kTime:
+          times_.append(batch, end - 1, table, data_.moments);
+          break;
+        case RoleKind::kLabel:
+          append_labels(entry.role, batch.numbers(), end, place);
+          break;
+      }
+    }
+  }
+
+ private:
+  void append_numbers(Role role, MatrixView numbers, std::size_t column, const CellPlace& place) {
+    std::vector<double>& to = data_.columns.numbers(role);
+    const std::size_t before = to.size();
+    for (std::size_t i = 0; i < numbers.rows(); ++i) to.push_back(numbers(i, column));
+    check_cells(role, std::span<const double>(to).subspan(before), place);
+  }
+
+  void append_labels(Role role, MatrixView numbers, std::size_t end, const CellPlace& place) {
+    std::vector<std::int64_t>& to = data_.columns.labels(role);
+    const std::size_t before = to.size();
+    (void)labels_[static_cast<std::size_t>(role)]->append(numbers, end, to);
+    check_cells(role, std::span<const std::int64_t>(to).subspan(before), place);
+  }
+
+  const FitColumns& columns_;
+  FitData& data_;
+  std::array<std::optional<GroupColumn>, kRoles> labels_;
+  TimeColumn times_;
+  std::array<std::size_t, kRoles> ends_{};  // after the columns of a role, among those selected; 0 without
 };
 
-/// Select the features, the target, the predictions, the weights, the groups, the clusters and the times, which come
-/// last; the labels of categories are added to those of the data.
+/// Select the features, the target, the predictions and the columns by role; the labels of categories are added to
+/// those of the data.
 void select(TableReader& reader, const FitColumnChoice& choice, const FitColumns& columns, const std::string& table,
-            FitData& data, LabelColumns& labels) {
+            FitData& data, RoleReader& by_role) {
   const std::vector<FitFeature>& features = columns.features;
   std::vector<SelectedColumn> selected;
-  const auto add = [&](GroupColumn& column, std::span<const std::string> names) {
-    std::ranges::move(column.select(names), std::back_inserter(selected));
-  };
   for (std::size_t j = 0; j < features.size(); ++j) {
     selected.push_back({.name = features[j].name, .max_labels = kMaxCategories});
     if (features[j].categorical) selected.back().collected = &data.categories[j];
   }
   selected.push_back({.name = choice.target});
   for (const std::string& name : choice.prediction_columns()) selected.push_back({.name = name});
-  if (!choice.weight.empty()) selected.push_back({.name = choice.weight});
-  if (!choice.sample_weight.empty()) selected.push_back({.name = choice.sample_weight});
-  add(labels.groups, columns.group);
-  if (!choice.cluster.empty()) add(labels.clusters, {&choice.cluster, 1});
-  if (!choice.time.empty()) selected.push_back(labels.times.select(reader, choice.time));
+  by_role.select(reader, selected);
   std::vector<std::string> names;
   for (const SelectedColumn& column : selected) names.push_back(column.name);
   require_columns(reader, table, names, ErrorCode::kBadData);
@@ -134,10 +171,10 @@ void select(TableReader& reader, const FitColumnChoice& choice, const FitColumns
 void read_piece(const FitColumnChoice& choice, const FitColumns& columns, const Piece& piece, ProgressBar& bar,
                 FitData& data) {
   const std::vector<FitFeature>& features = columns.features;
-  LabelColumns labels(data);
+  RoleReader by_role(columns, data);
   const auto reader = open_table(piece.table, choice.reading.read_options({.row_groups = piece.row_groups}));
   const std::vector<std::string> predictions_in = choice.prediction_columns();
-  select(*reader, choice, columns, piece.table, data, labels);
+  select(*reader, choice, columns, piece.table, data, by_role);
   if (const auto rows = reader->rows()) {
     data.x.reserve(data.x.size() + static_cast<std::size_t>(*rows) * features.size());
     data.y.reserve(data.y.size() + static_cast<std::size_t>(*rows));
@@ -156,23 +193,14 @@ void read_piece(const FitColumnChoice& choice, const FitColumns& columns, const 
       std::size_t place = features.size();  // in the order of `select`
       data.y.push_back(row[place++]);
       for (std::size_t k = 0; k < predictions_in.size(); ++k) data.predictions.push_back(row[place++]);
-      if (!choice.weight.empty()) data.weights.push_back(row[place++]);
-      if (!choice.sample_weight.empty()) data.sample_weights.push_back(row[place++]);
       data.row_numbers.push_back(first_number + batch.first_row() + i);
     }
-    labels.append(choice, columns, piece.table, batch, data);
+    by_role.append(piece.table, batch);
     require_finite(std::span(data.y).subspan(before), piece.table, choice.target, batch.first_row(),
                    "remove the rows without an outcome");
     outside.add(std::span(data.y).subspan(before), batch.first_row() + 1);
     require_finite(std::span(data.predictions).subspan(before * predictions_in.size()), piece.table, predictions_in,
                    batch.first_row(), "remove the rows without a prediction");
-    if (!choice.sample_weight.empty()) {
-      require_finite(std::span(data.sample_weights).subspan(before), piece.table, choice.sample_weight,
-                     batch.first_row(), "remove the rows without a sample weight");
-    }
-    if (!choice.weight.empty()) {
-      require_weights(std::span(data.weights).subspan(before), piece.table, choice.weight, batch.first_row());
-    }
     bar.show("reading", data.y.size(), reader->progress());
   }
   outside.require_none(fmt::format("{}: '{}'", piece.table, choice.target));
@@ -203,20 +231,19 @@ void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
   const std::vector<std::string> predictions = choice.prediction_columns();
   std::vector<std::string> named = {choice.target};
   named.insert(named.end(), predictions.begin(), predictions.end());
-  if (!choice.weight.empty()) named.push_back(choice.weight);
-  if (!choice.cluster.empty()) named.push_back(choice.cluster);
-  if (!choice.time.empty()) named.push_back(choice.time);
-  if (!choice.sample_weight.empty()) named.push_back(choice.sample_weight);
+  for (const RoleEntry& entry : roles()) {
+    if (choice.roles.has(entry.role)) named.push_back(choice.roles[entry.role]);
+  }
   require_columns(reader, choice.tables.front(), named, ErrorCode::kInvalidArgument);
   check_predictions(choice);
-  for (const auto& [option, column] :
-       {std::pair("--weight", &choice.weight), std::pair("--sample-weight", &choice.sample_weight)}) {
-    if (column->empty()) continue;
-    if (*column != choice.target && std::ranges::find(predictions, *column) == predictions.end()) continue;
-    refuse_columns(choice, fmt::format("{} names the column of outcomes or predictions", option));
+  for (const RoleEntry& entry : roles()) {
+    const std::string& column = choice.roles[entry.role];
+    if (column == choice.target) {
+      refuse_columns(choice, fmt::format("{} and --target name the same column", entry.option()));
+    }
+    if (column.empty() || std::ranges::find(predictions, column) == predictions.end()) continue;
+    refuse_columns(choice, fmt::format("{} names a column of predictions", entry.option()));
   }
-  if (choice.cluster == choice.target) refuse_columns(choice, "--cluster and --target name the same column");
-  if (choice.time == choice.target) refuse_columns(choice, "--time and --target name the same column");
 }
 
 /// The columns of --group.
@@ -280,12 +307,13 @@ void require_readable(const ColumnInfo& column, const std::string& table) {
       table, column.name, column.unreadable->row + 1, cell, cell, column.name);
 }
 
-/// All columns but those that --exclude names, the clusters and the times: new rows have others.
+/// All columns but those that --exclude names and those of roles: new rows have others.
 FitColumns all_columns(const FitColumnChoice& choice, const TableReader& reader,
                        std::span<const std::string> categorical) {
   const std::vector<std::string> unwanted = parse_columns(reader, choice.tables.front(), choice.exclude);
   std::unordered_set<std::string> excluded(unwanted.begin(), unwanted.end());
-  excluded.insert({choice.target, choice.weight, choice.sample_weight, choice.cluster, choice.time});
+  excluded.insert(choice.target);
+  for (const RoleEntry& entry : roles()) excluded.insert(choice.roles[entry.role]);
   for (const std::string& name : choice.prediction_columns()) excluded.insert(name);
   FitColumns chosen;
   for (const ColumnInfo& column : reader.columns()) {
@@ -332,7 +360,10 @@ void keep_columns(FitColumns& columns, FitData& data, const std::vector<bool>& k
     if (kept[from % kept.size()]) data.x[to++] = data.x[from];
   }
   data.x.resize(to);
-  FitColumns some{.features = {}, .left_out = std::move(columns.left_out), .group = std::move(columns.group)};
+  FitColumns some{.features = {},
+                  .left_out = std::move(columns.left_out),
+                  .group = std::move(columns.group),
+                  .roles = std::move(columns.roles)};
   std::vector<Labels> categories;
   for (std::size_t j = 0; j < kept.size(); ++j) {
     if (!kept[j]) continue;
@@ -386,6 +417,10 @@ std::vector<std::string> FitColumns::names() const {
   return names;
 }
 
+std::vector<std::string> FitColumns::columns_of(Role role) const {
+  return role == Role::kGroup ? group : std::vector{roles[role]};
+}
+
 FitColumns choose_columns(const FitColumnChoice& choice) {
   const std::string& table = choice.tables.front();
   const auto reader = open_table(table, choice.reading.read_options());
@@ -400,6 +435,8 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
   }
   if (chosen.features.empty()) refuse_columns(choice, "no column is left to be a feature");
   chosen.group = group_columns_of(choice, *reader);
+  chosen.roles = choice.roles;
+  chosen.roles[Role::kGroup] = join_labels(chosen.group);
   std::erase_if(chosen.left_out, [&](const LeftOut& column) {
     return std::ranges::find(chosen.group, column.column) != chosen.group.end();
   });
@@ -421,7 +458,7 @@ FitData read_rows(const FitColumnChoice& choice, const FitColumns& columns, cons
       throw Error(ErrorCode::kBadData, piece.table + ": the table is given twice; pass every row once");
     }
   }
-  data.times = ranks_of(data.moments);
+  data.columns.numbers(Role::kTime) = ranks_of(data.moments);
   data.moments = {};
   return data;
 }

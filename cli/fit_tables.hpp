@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -9,6 +10,8 @@
 #include <widthwise/group_labels.hpp>
 #include <widthwise/io/table.hpp>
 #include <widthwise/labels.hpp>
+#include <widthwise/moment.hpp>
+#include <widthwise/rows.hpp>
 #include <widthwise/train/communicator.hpp>
 
 #include "table_options.hpp"
@@ -23,10 +26,7 @@ struct FitColumnChoice {
   std::string cv_prediction;
   std::string upper_prediction;    ///< of upper quantiles; the other column is then of lower ones
   std::vector<std::string> group;  ///< one column, or several whose labels are joined
-  std::string weight;
-  std::string cluster;
-  std::string time;
-  std::string sample_weight;
+  RoleNames roles;                 ///< the columns of the other roles
   std::vector<std::string> features;
   std::vector<std::string> exclude;
   std::vector<std::string> categorical;  ///< integers or booleans to read as categories
@@ -66,8 +66,11 @@ struct FitColumns {
   std::vector<FitFeature> features;
   std::vector<LeftOut> left_out;
   std::vector<std::string> group = {};  ///< the columns of group labels
+  RoleNames roles = {};                 ///< the columns by role; several of groups have their joined name
 
   [[nodiscard]] std::vector<std::string> names() const;
+  /// The columns of a role: one, or several of groups.
+  [[nodiscard]] std::vector<std::string> columns_of(Role role) const;
 };
 [[nodiscard]] FitColumns choose_columns(const FitColumnChoice& choice);
 
@@ -76,16 +79,11 @@ struct FitData {
   std::vector<double> x;           ///< categories as the numbers of their labels
   std::vector<Labels> categories;  ///< of the features; none of a number
   std::vector<double> y;
-  std::vector<double> predictions;   ///< of either kind; row by row if there are two columns
-  std::vector<std::int64_t> groups;  ///< empty without a column of groups
-  GroupLabels labels;
-  std::vector<double> weights;         ///< likelihood ratios; empty without a column of them
-  std::vector<std::int64_t> clusters;  ///< empty without a column of clusters
-  GroupLabels cluster_labels;
-  std::vector<Moment> moments;         ///< empty without a column of times
-  std::vector<double> times;           ///< the ranks of these moments, when all rows are read
-  std::vector<double> sample_weights;  ///< likewise
-  std::vector<double> shift_to;        ///< the features of the rows of --shift-to
+  std::vector<double> predictions;         ///< of either kind; row by row if there are two columns
+  RoleColumns columns;                     ///< by role
+  std::array<GroupLabels, kRoles> labels;  ///< of the columns of labels
+  std::vector<Moment> moments;             ///< empty without a column of times, whose numbers are their ranks
+  std::vector<double> shift_to;            ///< the features of the rows of --shift-to
   std::vector<std::uint64_t> row_numbers;
   std::vector<std::string> fingerprints;  ///< of the tables
 };

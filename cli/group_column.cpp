@@ -1,14 +1,10 @@
 #include "group_column.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include <widthwise/error.hpp>
 #include <widthwise/group_labels.hpp>
 #include <widthwise/joined_labels.hpp>
-
-#include "message.hpp"
 
 namespace widthwise::cli {
 
@@ -54,15 +50,6 @@ std::size_t GroupColumn::append(MatrixView numbers, std::size_t end, std::vector
     groups.push_back(is_missing ? kNoGroup : number_of(row));
   }
   return first;
-}
-
-void require_groups(std::span<const std::int64_t> groups, const std::string& file, const std::string& column,
-                    std::uint64_t first_row) {
-  const auto missing = std::find(groups.begin(), groups.end(), kNoGroup);
-  if (missing == groups.end()) return;
-  throw internal::make_error(ErrorCode::kBadData,
-                             "{}: row {}: '{}' is missing; remove the rows without a label, or give them one", file,
-                             first_row + static_cast<std::uint64_t>(missing - groups.begin()) + 1, column);
 }
 
 }  // namespace widthwise::cli

@@ -42,8 +42,4 @@ class GroupColumn {
   std::vector<std::optional<std::int64_t>> numbers_;  // of the groups, by place
 };
 
-/// Throw kBadData, with file and row, if a row has no group. first_row is that of groups[0], from 0.
-void require_groups(std::span<const std::int64_t> groups, const std::string& file, const std::string& column,
-                    std::uint64_t first_row);
-
 }  // namespace widthwise::cli

@@ -106,10 +106,12 @@ void run(const PredictArguments& arguments) {
   {
     ProgressBar bar("rows");
     while (table.next(bar, "predicting")) {
-      ModelRows rows = table.rows();
+      Rows rows = table.rows();
       if (!sizes.empty()) {
         rows.cluster_sizes = table.column(sizes.front());
-        require_cluster_sizes(rows.cluster_sizes, table.file(), sizes.front(), table.batch().first_row());
+        const std::string file = table.file().string();
+        check_cells(Role::kClusterSize, rows.cluster_sizes,
+                    {.where = file, .column = sizes.front(), .first_row = table.batch().first_row()});
       }
       const MatrixView bounds = intervals.of(rows.x.rows(), [&](auto predictions, auto lower, auto upper) {
         if (levels.empty()) return model.predictions(rows, predictions);
@@ -141,10 +143,7 @@ void declare(CLI::App& command, PredictArguments& arguments) {
   add_list(command, "--quantile", arguments.quantiles, "P",
            "quantile of the outcome, or several: 0.05,0.95; column quantile_P is a one-sided bound: the outcome is at "
            "most quantile_0.95 with probability at least 95%, and at least quantile_0.05 likewise");
-  command
-      .add_option("--cluster-size", arguments.cluster_size,
-                  "column of the number of rows of the cluster of each row, for models with clusters whose rows count; "
-                  "default: the largest known cluster")
+  command.add_option(entry_of(Role::kClusterSize).option(), arguments.cluster_size, entry_of(Role::kClusterSize).help)
       ->type_name("COL");
   add_guarantee(command, arguments.guarantee, "the guarantee of the model");
   add_copied_columns(command, arguments.columns);

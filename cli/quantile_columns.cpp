@@ -11,7 +11,7 @@ QuantileColumns::QuantileColumns(const Model& model, std::vector<Level> probabil
   for (const Level& probability : probabilities_) names_.push_back("quantile_" + probability.to_string());
 }
 
-MatrixView QuantileColumns::beside(MatrixView left, const ModelRows& rows) {
+MatrixView QuantileColumns::beside(MatrixView left, const Rows& rows) {
   if (probabilities_.empty()) return left;
   const std::size_t n = rows.x.rows();
   const std::size_t k = probabilities_.size();

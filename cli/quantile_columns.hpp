@@ -23,7 +23,7 @@ class QuantileColumns {
   [[nodiscard]] const std::vector<std::uint64_t>& infinite() const { return infinite_; }
 
   /// The rows of `left` with their quantiles; valid until the next call, or as long as `left` if there are none.
-  [[nodiscard]] MatrixView beside(MatrixView left, const ModelRows& rows);
+  [[nodiscard]] MatrixView beside(MatrixView left, const Rows& rows);
 
  private:
   const Model& model_;

@@ -64,6 +64,12 @@ void require_columns(const TableReader& reader, const std::filesystem::path& fil
                              similar.empty() ? "" : fmt::format("; did you mean {}?", list(similar)));
 }
 
+namespace {
+
+std::string purpose_of(const RoleEntry& entry) { return fmt::format(", which holds the {}", entry.plural); }
+
+}  // namespace
+
 void require_model_columns(const TableReader& reader, const std::filesystem::path& file, const Model& model,
                            const std::vector<NeededColumn>& others) {
   constexpr const char* kNeeded = ", which the model needs";
@@ -72,8 +78,10 @@ void require_model_columns(const TableReader& reader, const std::filesystem::pat
   for (const std::string& name : parts.features) needed.push_back({name, kNeeded});
   for (const std::string& name : model.prediction_columns()) needed.push_back({name, ", which holds predictions"});
   for (const std::string& name : group_columns(reader, model)) needed.push_back({name, ", which holds the groups"});
-  if (model.scheme().reads(Role::kWeight, Step::kPredict))
-    needed.push_back({parts.weight, ", which holds the weights"});
+  for (const RoleEntry& entry : roles()) {
+    if (entry.kind != RoleKind::kNumber || !model.scheme().reads(entry.role, Step::kPredict)) continue;
+    if (parts.columns.has(entry.role)) needed.push_back({parts.columns[entry.role], purpose_of(entry)});
+  }
   needed.insert(needed.end(), others.begin(), others.end());
   std::erase_if(needed, [&](const NeededColumn& column) { return reader.has_column(column.name); });
   if (needed.size() == 1) require_column(reader, file, needed[0].name, ErrorCode::kBadData, needed[0].purpose);
@@ -83,7 +91,7 @@ void require_model_columns(const TableReader& reader, const std::filesystem::pat
 }
 
 std::vector<std::string> group_columns(const TableReader& reader, const Model& model) {
-  const std::string& name = model.parts().group;
+  const std::string& name = model.parts().columns[Role::kGroup];
   if (name.empty()) return {};
   return reader.has_column(name) ? std::vector{name} : split_labels(name);
 }
@@ -147,26 +155,6 @@ void require_finite(std::span<const double> values, const std::filesystem::path&
                              std::isnan(*bad) ? "missing" : "infinite", advice);
 }
 
-void require_weights(std::span<const double> weights, const std::filesystem::path& file, const std::string& column,
-                     std::uint64_t first_row) {
-  const auto bad =
-      std::find_if(weights.begin(), weights.end(), [](double weight) { return !(weight > 0) || std::isinf(weight); });
-  if (bad == weights.end()) return;
-  const auto row = first_row + static_cast<std::uint64_t>(bad - weights.begin());
-  throw internal::make_error(ErrorCode::kBadData, "{}: row {}: the weight '{}' is {}; expected a positive number",
-                             file.string(), row + 1, column, std::isnan(*bad) ? "missing" : fmt::format("{}", *bad));
-}
-
-void require_cluster_sizes(std::span<const double> sizes, const std::filesystem::path& file, const std::string& column,
-                           std::uint64_t first_row) {
-  const auto bad = std::find_if(sizes.begin(), sizes.end(), [](double size) { return !(size >= 1); });
-  if (bad == sizes.end()) return;
-  const auto row = first_row + static_cast<std::uint64_t>(bad - sizes.begin());
-  throw internal::make_error(ErrorCode::kBadData,
-                             "{}: row {}: the cluster size '{}' is {}; expected a number of rows of at least 1",
-                             file.string(), row + 1, column, std::isnan(*bad) ? "missing" : fmt::format("{}", *bad));
-}
-
 namespace {
 
 /// Compare by device and inode, or by path if the files do not exist yet.
@@ -213,16 +201,16 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
       cluster_column_([this](std::string_view label) { return cluster_labels_.add(label); }),
       reader_(std::move(reader)) {
   const ModelParts& parts = model.parts();
-  if (reads(Role::kGroup) && parts.group.empty()) {
-    throw Error(ErrorCode::kBadData,
-                "the calibration has groups, but the model does not name their column; fit with --group");
-  }
-  if (reads(Role::kCluster) && parts.cluster.empty()) {
-    throw Error(ErrorCode::kBadData,
-                "the calibration has clusters, but the model does not name their column; fit with --cluster");
-  }
   std::vector<NeededColumn> others;
-  if (reads(Role::kCluster)) others.push_back({parts.cluster, ", which holds the clusters"});
+  for (const RoleEntry& entry : roles()) {
+    if (entry.role == Role::kClusterSize || !reads(entry.role)) continue;
+    if (!parts.columns.has(entry.role)) {
+      throw internal::make_error(ErrorCode::kBadData,
+                                 "the calibration has {}, but the model does not name their column; fit with {}",
+                                 entry.plural, entry.option());
+    }
+    if (entry.role != Role::kGroup) others.push_back({parts.columns[entry.role], purpose_of(entry)});
+  }
   require_model_columns(*reader_, file_, model, others);
   std::vector<std::string> selected = parts.features;
   const auto holds_categories = [&](std::size_t j) {
@@ -237,7 +225,7 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
   };
   for (const std::string& name : model.prediction_columns()) want(name);
   prediction_count_ = columns_.size();
-  if (model.scheme().reads(Role::kWeight, Step::kPredict)) want(parts.weight);
+  if (model.scheme().reads(Role::kWeight, Step::kPredict)) want(parts.columns[Role::kWeight]);
   for (const auto& name : numbers) want(name);
   std::vector<SelectedColumn> columns;
   for (std::size_t j = 0; j < selected.size(); ++j) {
@@ -252,7 +240,7 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
     std::ranges::move(column.select(names), std::back_inserter(columns));
   };
   add(group_column_, group_columns(*reader_, model));
-  if (reads(Role::kCluster)) add(cluster_column_, {&parts.cluster, 1});
+  if (reads(Role::kCluster)) add(cluster_column_, {&parts.columns[Role::kCluster], 1});
   reader_->select_columns(std::move(columns), std::move(carried));
 }
 
@@ -289,18 +277,22 @@ bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
     for (std::size_t k = 0; k < prediction_count_; ++k) predictions_.push_back(columns_[k].values[i]);
   }
   if (reads(Role::kWeight)) {
-    require_weights(column(model_.parts().weight), file_, model_.parts().weight, batch_.first_row());
+    check_cells(Role::kWeight, column(model_.parts().columns[Role::kWeight]), place_of(Role::kWeight));
   }
   if (reads(Role::kGroup)) read_groups();
   if (reads(Role::kCluster)) read_clusters();
   return true;
 }
 
+CellPlace ModelTable::place_of(Role role) const {
+  return {.where = file_.native(), .column = model_.parts().columns[role], .first_row = batch_.first_row()};
+}
+
 void ModelTable::read_clusters() {
   const MatrixView numbers = batch_.numbers();
   clusters_.clear();
   cluster_column_.append(numbers, numbers.columns(), clusters_);
-  require_groups(clusters_, file_.string(), model_.parts().cluster, batch_.first_row());
+  check_cells(Role::kCluster, clusters_, place_of(Role::kCluster));
 }
 
 void ModelTable::read_groups() {
@@ -308,21 +300,21 @@ void ModelTable::read_groups() {
   groups_.clear();
   group_column_.append(numbers, numbers.columns(), groups_);
   if (use_ == RowUse::kCalibrate) {
-    require_groups(groups_, file_.string(), model_.parts().group, batch_.first_row());
+    check_cells(Role::kGroup, groups_, place_of(Role::kGroup));
   } else {
     for (const std::int64_t group : groups_) found_groups_.count(group);
   }
 }
 
-ModelRows ModelTable::rows() const {
+Rows ModelTable::rows() const {
   const MatrixView numbers = batch_.numbers();
-  ModelRows rows;
+  Rows rows;
   rows.x = {numbers.data(), numbers.rows(), model_.parts().features.size(), numbers.stride()};
   if (prediction_count_ > 0) rows.predictions = prediction_count_ == 1 ? columns_.front().values : predictions_;
   rows.groups = groups_;
   rows.clusters = clusters_;
   if (use_ == RowUse::kCalibrate) rows.labels = &labels_;
-  if (reads(Role::kWeight)) rows.weights = column(model_.parts().weight);
+  if (reads(Role::kWeight)) rows.weights = column(model_.parts().columns[Role::kWeight]);
   return rows;
 }
 

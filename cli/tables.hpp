@@ -75,14 +75,6 @@ void require_finite(std::span<const double> values, const std::filesystem::path&
 void require_finite(std::span<const double> values, const std::filesystem::path& file,
                     const std::vector<std::string>& columns, std::uint64_t first_row, const std::string& advice);
 
-/// Throw kBadData with the file and the row if a likelihood ratio is not positive and finite.
-void require_weights(std::span<const double> weights, const std::filesystem::path& file, const std::string& column,
-                     std::uint64_t first_row);
-
-/// Throw kBadData with the file and the row if the size of a cluster is missing or below 1.
-void require_cluster_sizes(std::span<const double> sizes, const std::filesystem::path& file, const std::string& column,
-                           std::uint64_t first_row);
-
 /// Throw kInvalidArgument if the file to write, given by `option`, is one of the inputs of the command. Files are
 /// compared by device and inode, so symbolic and hard links are detected.
 void require_other_file(const std::string& option, const std::filesystem::path& output,
@@ -114,7 +106,7 @@ class ModelTable {
   [[nodiscard]] bool next(ProgressBar& bar, std::string_view stage);
 
   /// The rows of the batch; valid until next().
-  [[nodiscard]] ModelRows rows() const;
+  [[nodiscard]] Rows rows() const;
 
   /// Warn of labels that the model does not know: of rows whose group was not calibrated, and of categories.
   void warn_of_labels() const;
@@ -144,6 +136,8 @@ class ModelTable {
   std::int64_t number_of(std::string_view label);
   /// Whether the scheme of the model reads a column of this role for the use of these rows.
   [[nodiscard]] bool reads(Role role) const;
+  /// Where the cells of the batch are.
+  [[nodiscard]] CellPlace place_of(Role role) const;
   void read_groups();
   void read_clusters();
 

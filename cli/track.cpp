@@ -180,7 +180,7 @@ void track_outcomes(const TrackArguments& arguments, const Model& model, OnlineC
   BatchesBy batches(arguments.batch_by);
   ProgressBar bar("rows");
   while (table.next(bar, "tracking")) {
-    const ModelRows rows = table.rows();
+    const Rows rows = table.rows();
     const std::size_t n = rows.x.rows();
     const std::span<const double> outcomes = table.column(target);
     check_outcomes(model, outcomes, table, target);
@@ -213,7 +213,7 @@ void issue_rows(const Model& model, OnlineCalibration& online, ModelTable& table
   {
     ProgressBar bar("rows");
     while (table.next(bar, "issuing")) {
-      const ModelRows rows = table.rows();
+      const Rows rows = table.rows();
       hashes.resize(rows.x.rows());
       model.row_hashes(rows, hashes);
       issued.add(hashes);
@@ -232,7 +232,7 @@ void observe_rows(const Model& model, OnlineCalibration& online, ModelTable& tab
   RowSketch seen;
   ProgressBar bar("rows");
   while (table.next(bar, "observing")) {
-    const ModelRows rows = table.rows();
+    const Rows rows = table.rows();
     const std::span<const double> outcomes = table.column(target);
     check_outcomes(model, outcomes, table, target);
     model.sketch(seen, rows, outcomes);
@@ -366,7 +366,7 @@ void run(const TrackArguments& arguments) {
   if (!arguments.save.empty()) require_other_file("--save", arguments.save, used);
   const auto lock = lock_for_update(arguments.model, arguments.save);
   const Model model = load(arguments.model);
-  if (const std::string refusal = model.scheme().refusal(SchemeUse::kStream); !refusal.empty()) {
+  if (const std::string refusal = model.scheme().refusal(Choice::kStream); !refusal.empty()) {
     throw Error(ErrorCode::kInvalidArgument, arguments.model + ": " + refusal);
   }
   if (arguments.observe) {

@@ -8,12 +8,15 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/roles.hpp>
 
 #include "message.hpp"
 #include "vector_math.hpp"
 
 namespace widthwise {
 namespace {
+
+constexpr const char* kWhere = "ConformalPredictor";
 
 using internal::kBlock;
 
@@ -351,23 +354,14 @@ ConformalPredictor::ConformalPredictor(ConformalRule rule, Calibration calibrati
 
 void ConformalPredictor::check(const NewRows& rows) const {
   if (rows.count == 0) return;
-  if (sorted_.needs_group() && rows.groups.empty()) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "ConformalPredictor: the calibration has groups, but the rows to predict have none; pass a group for "
-                "every row");
-  }
+  check_need(Role::kGroup, sorted_.needs_group(), !rows.groups.empty(), kWhere);
   if (!sorted_.needs_group() && !rows.groups.empty() && calibration_.rows_seen() > 0) {
     throw Error(
         ErrorCode::kInvalidArgument,
         "ConformalPredictor: the rows to predict have groups, but the calibration has none; calibrate with groups, or "
         "predict without them");
   }
-  if (sorted_.needs_test_weight() && rows.test_weights.empty()) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "ConformalPredictor: the calibration has weights, but the rows to predict have none; pass the likelihood ratio "
-        "of each row");
-  }
+  check_need(Role::kWeight, sorted_.needs_test_weight(), !rows.test_weights.empty(), kWhere);
 }
 
 void ConformalPredictor::check(const PredictionRows& rows) const {

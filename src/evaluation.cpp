@@ -11,6 +11,7 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/labels.hpp>
+#include <widthwise/roles.hpp>
 
 #include "diagnostics/bins.hpp"
 #include "diagnostics/rows.hpp"
@@ -471,11 +472,10 @@ LevelEvaluation evaluate(const IntervalRows& rows, const Level& level, const Cal
                          .slab = {},
                          .weakest = {}};
   internal::check_clusters(rows, calibration, options);
-  if (calibration.sets && options.by) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "evaluate: the bins of a column need independent rows, but the calibration has clusters; evaluate "
-                "without by");
-  }
+  Combination()
+      .add(Role::kCluster, calibration.sets.has_value())
+      .add(Choice::kBins, options.by.has_value())
+      .check("evaluate");
   if (calibration.sets) {
     internal::judge_clusters(result, rows, calibration, *calibration.sets, options.clusters);
     return result;

@@ -22,16 +22,12 @@ constexpr std::size_t kBlockNumbers = std::size_t{1} << 21;
 
 /// Throw for what needs independent rows and a model whose rows are not.
 void check_options(const Model& model, const EvaluatorOptions& options) {
-  const std::string dependence = model.scheme().dependence();
-  if (dependence.empty()) return;
-  const auto refuse_if = [&](bool asked, const char* what, const char* remedy) {
-    if (!asked) return;
-    throw internal::make_error(ErrorCode::kInvalidArgument, "{} independent rows, but {}; {}", what, dependence,
-                               remedy);
-  };
-  refuse_if(!options.counted_levels.empty(), "the pictures need", "use 'evaluate'");
-  refuse_if(options.by_column, "by: the confidence intervals of bins need", "evaluate without it");
-  refuse_if(options.classifier != nullptr, "conditional: the classifier needs", "evaluate without it");
+  model.scheme()
+      .combination()
+      .add(Choice::kPictures, !options.counted_levels.empty())
+      .add(Choice::kBins, options.by_column)
+      .add(Choice::kConditional, options.classifier != nullptr)
+      .check("");
 }
 
 }  // namespace
@@ -48,7 +44,7 @@ Evaluator::Evaluator(const Model& model, EvaluatorOptions options)
   bounds_.resize(options_.levels.size());
   covered_.resize(options_.counted_levels.size());
   if (options_.in_order) exchangeability_ = monitor_of(model, *options_.in_order);
-  if (model.scheme().refusal(SchemeUse::kQuantiles).empty() && model.calibration_rows() > 0) crps_.emplace();
+  if (model.scheme().refusal(Choice::kOutcomeQuantiles).empty() && model.calibration_rows() > 0) crps_.emplace();
 }
 
 Evaluator::Evaluator(IntervalOrigin origin, EvaluatorOptions options)
@@ -66,7 +62,7 @@ Evaluator::Evaluator(Evaluator&& other) noexcept = default;
 
 // ---- rows
 
-void Evaluator::add(const ModelRows& rows, std::span<const double> outcomes) {
+void Evaluator::add(const Rows& rows, std::span<const double> outcomes) {
   const std::size_t n = rows.x.rows();
   if (outcomes.size() != n) {
     throw internal::make_error(ErrorCode::kShapeMismatch, "Evaluator::add: {} rows, but {} outcomes", n,
@@ -80,7 +76,7 @@ void Evaluator::add(const ModelRows& rows, std::span<const double> outcomes) {
   }
 }
 
-void Evaluator::add_block(const ModelRows& rows, std::span<const double> outcomes) {
+void Evaluator::add_block(const Rows& rows, std::span<const double> outcomes) {
   const std::size_t n = rows.x.rows();
   std::vector<Level> levels = options_.levels;
   levels.insert(levels.end(), options_.counted_levels.begin(), options_.counted_levels.end());
@@ -130,7 +126,7 @@ void Evaluator::sample_rows(MatrixView x, std::span<const double> predictions) {
   }
 }
 
-void Evaluator::add_crps(Crps& crps, const ModelRows& rows, std::span<const double> outcomes) const {
+void Evaluator::add_crps(Crps& crps, const Rows& rows, std::span<const double> outcomes) const {
   const std::size_t n = rows.x.rows();
   const std::size_t m = crps.probabilities().size();
   std::vector<double> quantiles(n * m);

@@ -154,7 +154,7 @@ ExchangeabilityMonitor::ExchangeabilityMonitor(const Calibration& calibration, c
     : options_(options) {
   static_assert(std::size(kBetList) == kBets);
   check_options();
-  const std::string refusal = CalibrationScheme::of({}, calibration)->refusal(SchemeUse::kTimeOrder);
+  const std::string refusal = CalibrationScheme::of({}, calibration)->refusal(Choice::kOrderTest);
   if (!refusal.empty()) refuse(ErrorCode::kInvalidArgument, refusal);
   log_capital_.fill(-kInfinity);
   if (calibration.groups().empty()) ranks_[0];

@@ -132,7 +132,9 @@ void refuse_fitted(const ModelParts& parts, std::span<const std::int64_t> cluste
                              "clusters, so intervals would "
                              "be too narrow. Drop the rows of these clusters, or fit again with all rows",
                              internal::count_of(found, "cluster"),
-                             parts.cluster.empty() ? "" : fmt::format(", in '{}',", internal::printable(parts.cluster)),
+                             parts.columns.has(Role::kCluster)
+                                 ? fmt::format(", in '{}',", internal::printable(parts.columns[Role::kCluster]))
+                                 : "",
                              found == 1 ? "was" : "were");
 }
 
@@ -172,7 +174,7 @@ ModelParts checked(ModelParts parts) {
   return parts;
 }
 
-void refuse_use(const CalibrationScheme& scheme, SchemeUse use) {
+void refuse_use(const CalibrationScheme& scheme, Choice use) {
   if (const std::string refusal = scheme.refusal(use); !refusal.empty()) {
     refuse(ErrorCode::kInvalidArgument, refusal);
   }
@@ -181,37 +183,23 @@ void refuse_use(const CalibrationScheme& scheme, SchemeUse use) {
 /// The scheme of checked parts.
 std::shared_ptr<const CalibrationScheme> scheme_of(const ModelParts& parts) {
   SchemeOptions options{.guarantee = parts.guarantee,
-                        .group = parts.group,
-                        .cluster = parts.cluster,
-                        .weight = parts.weight,
+                        .columns = parts.columns,
                         .learns_weights = parts.shift != nullptr,
                         .pool_groups = parts.pool_groups,
                         .cluster_coverage = parts.cluster_coverage,
                         .max_cluster_size = parts.max_cluster_size,
                         .fit_cluster_size = parts.fit_cluster_size};
-  if (const auto time = parts.notes.find("time"); time != parts.notes.end()) options.time = time->second;
+  if (const auto time = parts.notes.find("time"); time != parts.notes.end())
+    options.columns[Role::kTime] = time->second;
   for (const auto& fold : parts.folds) options.rows_by_fold.push_back(fold->parts().calibration.rows_kept());
   auto scheme = CalibrationScheme::of(std::move(options), parts.calibration);
   scheme->check(parts.calibration);
-  if (parts.online) refuse_use(*scheme, SchemeUse::kStream);
+  if (parts.online) refuse_use(*scheme, Choice::kStream);
   return scheme;
 }
 
 }  // namespace
 
-ModelRows ModelRows::slice(std::size_t first, std::size_t count) const {
-  const auto part = [&](auto values) {
-    const std::size_t columns = values.empty() ? 0 : values.size() / x.rows();
-    return values.subspan(first * columns, count * columns);
-  };
-  return {.x = x.slice(first, count),
-          .predictions = part(predictions),
-          .groups = part(groups),
-          .labels = labels,
-          .weights = part(weights),
-          .clusters = part(clusters),
-          .cluster_sizes = part(cluster_sizes)};
-}
 
 std::uint64_t cluster_hash(std::int64_t cluster) { return mix_bits(static_cast<std::uint64_t>(cluster)); }
 
@@ -314,7 +302,7 @@ Model Model::with_online(std::optional<OnlineCalibration> online) const {
   return Model(std::move(parts));
 }
 
-void Model::check(const ModelRows& rows) const {
+void Model::check(const Rows& rows) const {
   const std::size_t n = rows.x.rows();
   expect_count("columns of x, one per feature", rows.x.columns(), parts_.features.size());
   const std::size_t columns = prediction_count();
@@ -323,45 +311,33 @@ void Model::check(const ModelRows& rows) const {
                : !parts_.upper_prediction.empty() ? "predictions, a lower and an upper one per row"
                                                   : "predictions, one per row and fold",
                rows.predictions.size(), columns * n);
-  expect_count_or_none("groups, one per row", rows.groups.size(), n);
-  expect_count_or_none("clusters, one per row", rows.clusters.size(), n);
-  expect_count_or_none("sizes of clusters, one per row", rows.cluster_sizes.size(), n);
-  check_cluster_sizes(rows.cluster_sizes);
-  const bool reads = scheme_->reads(Role::kWeight, Step::kPredict);
-  expect_count_or_none(reads ? "weights, one per row" : "weights, because the model has no column of weights",
-                       rows.weights.size(), reads ? n : 0);
-  const auto bad = std::ranges::find_if_not(rows.weights, [](double weight) { return weight > 0; });
-  if (bad != rows.weights.end()) {
-    throw internal::make_error(ErrorCode::kBadData, "Model: the weight of row {} is {}; expected a positive number",
-                               bad - rows.weights.begin() + 1, *bad);
+  rows.check_shapes("Model");
+  if (!rows.cluster_sizes.empty()) check_cluster_sizes(rows.cluster_sizes);
+  if (rows.weights.empty()) return;
+  if (!scheme_->reads(Role::kWeight, Step::kPredict)) {
+    expect_count("weights, because the model has no column of weights", rows.weights.size(), 0);
   }
+  // An infinite weight of a row to predict is valid: its interval is infinite.
+  const auto bad = std::ranges::find_if_not(rows.weights, [](double weight) { return weight > 0; });
+  const auto place = static_cast<std::size_t>(bad - rows.weights.begin());
+  check_cells(Role::kWeight, rows.weights.subspan(place, bad == rows.weights.end() ? 0 : 1),
+              {.where = "Model", .column = parts_.columns[Role::kWeight], .first_row = place});
 }
 
 void Model::check_cluster_sizes(std::span<const double> sizes) const {
-  if (sizes.empty()) return;
-  if (const std::string refusal = scheme_->no_cluster_sizes(); !refusal.empty()) {
-    refuse(ErrorCode::kInvalidArgument, fmt::format("found sizes of clusters, but {}; leave them out", refusal));
+  if (!scheme_->reads(Role::kClusterSize, Step::kPredict)) {
+    scheme_->combination().add(Role::kClusterSize).check("Model");
   }
-  const auto bad = std::ranges::find_if_not(sizes, [](double size) { return size >= 1; });
-  if (bad == sizes.end()) return;
-  throw internal::make_error(ErrorCode::kBadData,
-                             "Model: the size of the cluster of row {} is {}; expected its number of rows, at least 1",
-                             bad - sizes.begin() + 1, *bad);
+  check_cells(Role::kClusterSize, sizes, {.where = "Model", .column = {}});
 }
 
-void Model::check_roles(const ModelRows& rows, Step step) const {
-  if (rows.x.rows() == 0) return;
-  scheme_->check_roles(
-      {.groups = !rows.groups.empty(), .clusters = !rows.clusters.empty(), .weights = !rows.weights.empty()}, step);
-}
-
-void Model::predictions(const ModelRows& rows, std::span<double> out) const {
+void Model::predictions(const Rows& rows, std::span<double> out) const {
   check(rows);
   expect_count("output predictions, one per row", out.size(), rows.x.rows());
   predictor_->predictions(rows, out);
 }
 
-void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
+void Model::check_bounds(const Rows& rows, std::size_t k, std::span<const double> predictions,
                          const MutableMatrixView& lower, const MutableMatrixView& upper) const {
   const std::size_t n = rows.x.rows();
   expect_count("output predictions, one per row", predictions.size(), n);
@@ -371,15 +347,15 @@ void Model::check_bounds(const ModelRows& rows, std::size_t k, std::span<const d
   }
 }
 
-void Model::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+void Model::intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                       MutableMatrixView lower, MutableMatrixView upper) const {
   check_bounds(rows, levels.size(), predictions, lower, upper);
   check(rows);
-  check_roles(rows, Step::kPredict);
+  scheme_->check_roles(rows, Step::kPredict);
   predictor_->intervals(rows, levels, predictions, lower, upper);
 }
 
-void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions,
+void Model::intervals_at(const Rows& rows, MatrixView scores, std::span<double> predictions,
                          MutableMatrixView lower, MutableMatrixView upper) const {
   const internal::OneModel& model = predictor_->one("score of a row");
   expect_count("rows of scores", scores.rows(), rows.x.rows());
@@ -388,9 +364,9 @@ void Model::intervals_at(const ModelRows& rows, MatrixView scores, std::span<dou
   model.intervals_at(rows, scores, predictions, lower, upper);
 }
 
-std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
+std::uint64_t Model::issue(OnlineCalibration& online, const Rows& rows, std::span<double> predictions,
                            MutableMatrixView lower, MutableMatrixView upper) const {
-  refuse_use(*scheme_, SchemeUse::kStream);
+  refuse_use(*scheme_, Choice::kStream);
   std::vector<double> quantiles(online.levels().size());
   online.quantiles(quantiles);
   intervals_at(rows, {quantiles.data(), rows.x.rows(), quantiles.size(), 0}, predictions, lower, upper);
@@ -403,7 +379,7 @@ std::uint64_t Model::issue(OnlineCalibration& online, const ModelRows& rows, std
 
 /// In single precision, because tables may store a double with fewer digits between issue and observe. Predictions of
 /// estimators may depend on the batch in the last digits, so features identify rows where there are any.
-void Model::row_hashes(const ModelRows& rows, std::span<std::uint64_t> out) const {
+void Model::row_hashes(const Rows& rows, std::span<std::uint64_t> out) const {
   check(rows);
   const std::size_t n = rows.x.rows();
   const std::size_t columns = rows.x.columns();
@@ -420,7 +396,7 @@ void Model::row_hashes(const ModelRows& rows, std::span<std::uint64_t> out) cons
   RowHasher(parts_.features).hash({x.data(), n, columns}, predictions, out);
 }
 
-void Model::observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
+void Model::observe(OnlineCalibration& online, std::uint64_t batch, const Rows& rows,
                     std::span<const double> outcomes) const {
   const internal::OneModel& model = predictor_->one("stream");
   const std::size_t n = rows.x.rows();
@@ -481,15 +457,15 @@ PredictedInterval Model::predict(std::span<const double> x, const Level& level,
     refuse(ErrorCode::kInvalidArgument, prediction->upper ? "the model reads one prediction; pass one number"
                                                           : "the model reads a lower and an upper quantile; pass both");
   }
-  if (const bool reads = scheme_->reads(Role::kWeight, Step::kPredict); weight.has_value() != reads) {
-    refuse(ErrorCode::kInvalidArgument, reads ? "the model has weights; pass the likelihood ratio of the row"
-                                              : "the model has no column of weights; do not pass a weight");
+  const bool reads_weight = scheme_->reads(Role::kWeight, Step::kPredict);
+  check_need(Role::kWeight, reads_weight, weight.has_value(), "Model", parts_.columns[Role::kWeight]);
+  if (weight && !reads_weight) {
+    refuse(ErrorCode::kInvalidArgument, "the model has no column of weights; do not pass a weight");
   }
   if (cluster_size) {
     check_cluster_sizes({&*cluster_size, 1});
     weight = cluster_size;
   }
-  scheme_->check_roles({.groups = group.has_value(), .weights = weight.has_value()}, Step::kPredict);
   std::array<double, 2> numbers{};
   if (prediction) numbers = {prediction->lower, prediction->upper.value_or(0)};
   const std::size_t given = !prediction ? 0 : prediction->upper ? 2 : 1;
@@ -497,36 +473,36 @@ PredictedInterval Model::predict(std::span<const double> x, const Level& level,
   return predictor_->predict(x, level, {numbers.data(), given}, group, weight);
 }
 
-void Model::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+void Model::p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const {
   expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
   expect_count("output p-values, one per row", out.size(), rows.x.rows());
   check(rows);
-  check_roles(rows, Step::kPredict);
+  scheme_->check_roles(rows, Step::kPredict);
   predictor_->p_values(rows, outcomes, out);
 }
 
-void Model::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
-  refuse_use(*scheme_, SchemeUse::kQuantiles);
+void Model::quantiles(const Rows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
+  refuse_use(*scheme_, Choice::kOutcomeQuantiles);
   expect_count("rows of quantiles", out.rows(), rows.x.rows());
   expect_count("columns of quantiles, one per probability", out.columns(), probabilities.size());
   check(rows);
-  check_roles(rows, Step::kPredict);
+  scheme_->check_roles(rows, Step::kPredict);
   predictor_->one("quantiles").quantiles(rows, probabilities, out);
 }
 
-void Model::weights(const ModelRows& rows, std::span<double> out) const {
+void Model::weights(const Rows& rows, std::span<double> out) const {
   check(rows);
-  check_roles(rows, Step::kPredict);
+  scheme_->check_roles(rows, Step::kPredict);
   expect_count("output weights, one per row", out.size(), rows.x.rows());
   internal::NewWeights(parts_.shift).write(rows, out);
 }
 
-void Model::parameters(const ModelRows& rows, MutableMatrixView out) const {
+void Model::parameters(const Rows& rows, MutableMatrixView out) const {
   std::vector<double> predictions(rows.x.rows());
   parameters(rows, predictions, out);
 }
 
-void Model::parameters(const ModelRows& rows, std::span<double> predictions, MutableMatrixView out) const {
+void Model::parameters(const Rows& rows, std::span<double> predictions, MutableMatrixView out) const {
   const internal::OneModel& model = predictor_->one("parameters of a row");
   expect_count("output predictions, one per row", predictions.size(), rows.x.rows());
   expect_count("rows of parameters", out.rows(), rows.x.rows());
@@ -535,7 +511,7 @@ void Model::parameters(const ModelRows& rows, std::span<double> predictions, Mut
   model.parameters(rows, predictions, out);
 }
 
-void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+void Model::scores(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const {
   const internal::OneModel& model = predictor_->one("score of a row");
   expect_count("outcomes, one per row", outcomes.size(), rows.x.rows());
   expect_count("output scores, one per row", out.size(), rows.x.rows());
@@ -543,7 +519,7 @@ void Model::scores(const ModelRows& rows, std::span<const double> outcomes, std:
   model.scores(rows, outcomes, out);
 }
 
-void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, RowNumbers numbers,
+void Model::score_rows(const Rows& rows, std::span<const double> outcomes, RowNumbers numbers,
                        std::span<double> scores, std::span<bool> above) const {
   const internal::OneModel& model = predictor_->one("calibration that rows are added to");
   const std::size_t n = rows.x.rows();
@@ -551,14 +527,14 @@ void Model::score_rows(const ModelRows& rows, std::span<const double> outcomes, 
   expect_count("output scores, one per row", scores.size(), n);
   expect_count("output sides, one per row", above.size(), n);
   numbers.check(n, "calibrate");
-  check_roles(rows, Step::kCalibrate);
+  scheme_->check_roles(rows, Step::kCalibrate);
   check_new_clusters(rows.clusters);
   check_outcomes(outcomes);
   check(rows);
   model.score_rows(rows, outcomes, scores, above);
 }
 
-void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
+void Model::calibrate(Calibration& calibration, const Rows& rows, std::span<const double> outcomes,
                       RowNumbers numbers) const {
   const std::size_t n = rows.x.rows();
   std::vector<double> scores(n);
@@ -572,7 +548,7 @@ void Model::calibrate(Calibration& calibration, const ModelRows& rows, std::span
   calibration.merge(std::move(added));
 }
 
-void Model::sketch(RowSketch& sketch, const ModelRows& rows, std::span<const double> outcomes) const {
+void Model::sketch(RowSketch& sketch, const Rows& rows, std::span<const double> outcomes) const {
   check(rows);
   sketch.add(RowHasher(parts_.features), rows.x, outcomes);
 }

@@ -88,6 +88,14 @@ std::vector<Labels> take_categories(SafetensorsReader& reader, std::size_t featu
   return any ? categories : std::vector<Labels>();
 }
 
+/// Write the names of the columns by role: those on which scores and weights depend, or the others.
+void put_columns(SafetensorsWriter& writer, const ModelParts& parts, bool scoring) {
+  for (const RoleEntry& entry : roles()) {
+    if ((entry.role == Role::kWeight) != scoring || !parts.columns.has(entry.role)) continue;
+    writer.put_text(entry.name, parts.columns[entry.role]);
+  }
+}
+
 /// Exactly the fields on which the scores of rows and their weights depend.
 void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
   put_rule(writer, parts.rule);
@@ -102,7 +110,7 @@ void put_scoring(SafetensorsWriter& writer, const ModelParts& parts) {
   internal::put_function(writer, "base", parts.base.get());
   internal::put_function(writer, "localizer", parts.localizer.get());
   writer.put_text("unit", text_of(parts.unit));
-  if (!parts.weight.empty()) writer.put_text("weight", parts.weight);
+  put_columns(writer, parts, /*scoring=*/true);
   if (parts.shift != nullptr) internal::put_function(writer, "shift", parts.shift.get());
 }
 
@@ -133,9 +141,8 @@ void put_folds(SafetensorsWriter& writer, const ModelParts& parts) {
 void put_optional(SafetensorsWriter& writer, const ModelParts& parts) {
   if (parts.online) writer.put("online", parts.online->serialise());
   if (!parts.guarantee.is_marginal()) writer.put_text("guarantee", parts.guarantee.to_string());
-  if (!parts.group.empty()) writer.put_text("group", parts.group);
-  if (!parts.cluster.empty()) writer.put_text("cluster", parts.cluster);
-  if (!parts.cluster.empty() || parts.calibration.clusters() > 0) {
+  put_columns(writer, parts, /*scoring=*/false);
+  if (parts.columns.has(Role::kCluster) || parts.calibration.clusters() > 0) {
     writer.put_text("cluster_coverage", std::string(name_of(parts.cluster_coverage)));
   }
   if (parts.max_cluster_size > 0) writer.put_text("max_cluster_size", std::to_string(parts.max_cluster_size));
@@ -168,7 +175,7 @@ double step_of(std::string_view text) {
 
 /// Read how clusters are counted, and which clusters fitted the model.
 void take_clusters(SafetensorsReader& reader, ModelParts& parts) {
-  if (!parts.cluster.empty() || parts.calibration.clusters() > 0) {
+  if (parts.columns.has(Role::kCluster) || parts.calibration.clusters() > 0) {
     const std::string name = reader.take_text("cluster_coverage");
     const std::optional<ClusterForm> form = cluster_form_of(name);
     if (!form) refuse(fmt::format("cluster_coverage: expected rows or clusters, found '{}'", name));
@@ -194,10 +201,11 @@ void take_optional(SafetensorsReader& reader, ModelParts& parts) {
   if (const auto text = reader.take_text_if_any("guarantee")) parts.guarantee = Guarantee::parse(*text);
   take("fit_sketch", parts.fit_sketch, RowSketch::deserialise);
   take("calibration_sketch", parts.calibration_sketch, RowSketch::deserialise);
-  if (auto text = reader.take_text_if_any("group")) parts.group = nonempty(std::move(*text), "group");
+  for (const RoleEntry& entry : roles()) {
+    auto text = reader.take_text_if_any(entry.name);
+    if (text) parts.columns[entry.role] = nonempty(std::move(*text), entry.name);
+  }
   if (const auto text = reader.take_text_if_any("pool_groups")) parts.pool_groups = positive(*text, "pool_groups");
-  if (auto text = reader.take_text_if_any("cluster")) parts.cluster = nonempty(std::move(*text), "cluster");
-  if (auto text = reader.take_text_if_any("weight")) parts.weight = nonempty(std::move(*text), "weight");
   if (!reader.has_text("shift")) return;
   parts.shift = internal::take_function(reader, "shift");
   if (parts.shift == nullptr) refuse("shift: expected a function, found none");

@@ -135,7 +135,7 @@ OnlineCalibration::OnlineCalibration(const Calibration& calibration, std::vector
     states_[j].step = options.step.value_or(default_step(method_, levels_[j]));
   }
   check_options();
-  const std::string refusal = CalibrationScheme::of({}, calibration)->refusal(SchemeUse::kStream);
+  const std::string refusal = CalibrationScheme::of({}, calibration)->refusal(Choice::kStream);
   if (!refusal.empty()) refuse(ErrorCode::kInvalidArgument, refusal);
   if (options.false_alarm_rate != 0) {
     exchangeability_.emplace(calibration, ExchangeabilityOptions{.false_alarm_rate = options.false_alarm_rate});

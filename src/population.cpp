@@ -27,7 +27,7 @@ Population population_of(std::string_view name) {
 
 Model without_weights(const Model& model) {
   ModelParts parts = model.parts();
-  parts.weight.clear();
+  parts.columns[Role::kWeight].clear();
   parts.shift = nullptr;
   parts.calibration = Calibration(parts.calibration.options());
   parts.calibration_sketch = RowSketch();

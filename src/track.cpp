@@ -59,7 +59,7 @@ struct Tracker::Batches {
 
 Tracker::Tracker(const Model& model, OnlineCalibration& online, const TrackOptions& options)
     : model_(model), online_(online), options_(options), batches_(std::make_unique<Batches>()), before_(online) {
-  if (const std::string refusal = model.scheme().refusal(SchemeUse::kStream); !refusal.empty()) {
+  if (const std::string refusal = model.scheme().refusal(Choice::kStream); !refusal.empty()) {
     throw Error(ErrorCode::kInvalidArgument, "Tracker: " + refusal);
   }
   if (options.batch_size >= 1) return;
@@ -82,7 +82,7 @@ void Tracker::all_or_nothing(const Change& change) {
   }
 }
 
-void Tracker::track(const ModelRows& rows, std::span<const double> outcomes, std::span<double> predictions,
+void Tracker::track(const Rows& rows, std::span<const double> outcomes, std::span<double> predictions,
                     MutableMatrixView lower, MutableMatrixView upper) {
   const std::size_t n = rows.x.rows();
   const std::size_t k = online_.levels().size();
@@ -158,7 +158,7 @@ void Tracker::observe_until(std::uint64_t left) {
 }
 
 ExchangeabilityMonitor monitor_of(const Model& model, const ExchangeabilityOptions& options) {
-  if (const std::string refusal = model.scheme().refusal(SchemeUse::kTimeOrder); !refusal.empty()) {
+  if (const std::string refusal = model.scheme().refusal(Choice::kOrderTest); !refusal.empty()) {
     throw Error(ErrorCode::kInvalidArgument, refusal);
   }
   const Calibration& calibration = model.parts().calibration;
@@ -169,8 +169,7 @@ ExchangeabilityMonitor monitor_of(const Model& model, const ExchangeabilityOptio
   return ExchangeabilityMonitor(calibration, options);
 }
 
-void observe(ExchangeabilityMonitor& monitor, const Model& model, const ModelRows& rows,
-             std::span<const double> outcomes) {
+void observe(ExchangeabilityMonitor& monitor, const Model& model, const Rows& rows, std::span<const double> outcomes) {
   std::vector<double> scores(rows.x.rows());
   model.scores(rows, outcomes, scores);
   const auto group_of = [&](std::size_t i) { return rows.groups.empty() ? std::int64_t{0} : rows.groups[i]; };

@@ -83,7 +83,7 @@ struct FoldTable {
       if (missing && i % 11 == 5) predictions[i * folds + i % folds] = i % 2 == 0 ? kNaN : kInfinity;
     }
   }
-  [[nodiscard]] ModelRows rows() const { return {.x = table.matrix(), .predictions = predictions}; }
+  [[nodiscard]] Rows rows() const { return {.x = table.matrix(), .predictions = predictions}; }
 };
 
 /// The bounds of all calibration scores with their fold models, sorted.
@@ -248,7 +248,7 @@ TEST(CrossCalibration, RefusesFoldsThatDoNotBelongTogether) {
   refusal("not that of the first fold",
           [](ModelParts& parts) { parts.rule = ConformalRule(make_transform("identity"), Score::kSquared); });
   refusal("in its folds only", [&](ModelParts& parts) { parts.calibration = parts.folds[0]->parts().calibration; });
-  refusal("use split calibration", [](ModelParts& parts) { parts.group = "g"; });
+  refusal("use split calibration", [](ModelParts& parts) { parts.columns[Role::kGroup] = "g"; });
   refusal("no guarantee 0.95", [](ModelParts& parts) { parts.guarantee = Guarantee(0.95); });
 }
 

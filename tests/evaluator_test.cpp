@@ -26,7 +26,7 @@ Model calibrated_model() {
 
 EvaluationReport in_batches(const Model& model, const Table& table, std::size_t batch, EvaluatorOptions options) {
   Evaluator evaluator(model, std::move(options));
-  const ModelRows rows = table.for_model(model);
+  const Rows rows = table.for_model(model);
   for (std::size_t first = 0; first < table.rows(); first += batch) {
     const std::size_t count = std::min(batch, table.rows() - first);
     evaluator.add(rows.slice(first, count), std::span(table.y).subspan(first, count));

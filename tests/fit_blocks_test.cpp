@@ -45,19 +45,14 @@ struct Blocks {
   }
 
   [[nodiscard]] FitTable table(bool by_cluster) const {
-    FitTable table{.x = {x.data(), y.size(), 1},
-                   .y = y,
-                   .predictions = {},
-                   .features = {"x"},
-                   .target = "y",
-                   .prediction = "",
-                   .row_numbers = numbers};
+    FitTable table{
+        .rows = {.x = {x.data(), y.size(), 1}}, .y = y, .features = {"x"}, .target = "y", .row_numbers = numbers};
     if (by_cluster) {
-      table.clusters = clusters;
-      table.cluster = "patient";
+      table.rows.clusters = clusters;
+      table.columns[Role::kCluster] = "patient";
     } else {
-      table.times = times;
-      table.time = "day";
+      table.rows.times = times;
+      table.columns[Role::kTime] = "day";
     }
     return table;
   }
@@ -195,7 +190,7 @@ TEST(FitBlocks, ThatAreTooFewAreRefused) {
 TEST(FitBlocks, AreRefusedWhereTheyDoNotFit) {
   const Blocks blocks(100, 20, 1);
   const auto expect_refused = [&](const char* why, FitTable table, const FitOptions& options = {}) {
-    table.predictions = blocks.x;
+    table.rows.predictions = blocks.x;
     table.prediction = "f";
     FitOptions identity = options;
     identity.score_transform = "identity";
@@ -207,24 +202,24 @@ TEST(FitBlocks, AreRefusedWhereTheyDoNotFit) {
   expect_refused("guarantee 0.95 is not available for calibration by clusters", table, options);
   expect_refused("guarantee 0.95 is not available with the time in 'day': a training-conditional guarantee needs",
                  blocks.table(false), options);
-  table.times = blocks.times;
-  table.time = "day";
-  expect_refused("found clusters in 'patient' and times in 'day'", table);
+  table.rows.times = blocks.times;
+  table.columns[Role::kTime] = "day";
+  expect_refused("clusters in 'patient' and the time in 'day' cannot be combined: a split by time separates", table);
   table = blocks.table(true);
-  table.groups = blocks.clusters;
-  table.group = "ward";
-  expect_refused("found clusters in 'patient' and groups in 'ward'", table);
+  table.rows.groups = blocks.clusters;
+  table.columns[Role::kGroup] = "ward";
+  expect_refused("clusters in 'patient' and groups in 'ward' cannot be combined; use one of them", table);
 }
 
 TEST(FitBlocks, AModelFittedWithTimesRefusesATrainingConditionalGuarantee) {
   const Blocks blocks(100, 20, 1);
   FitTable table = blocks.table(false);
-  table.predictions = blocks.x;
+  table.rows.predictions = blocks.x;
   table.prediction = "f";
   FitOptions options;
   options.score_transform = "identity";
   const Model model = fit(table, nullptr, nullptr, options).model;
-  expect_error(ErrorCode::kInvalidArgument, "fitted with the time in 'day'",
+  expect_error(ErrorCode::kInvalidArgument, "guarantee 0.95 is not available with the time in 'day'",
                [&] { (void)model.with_guarantee(Guarantee::parse("0.95")); });
   EXPECT_TRUE(model.with_guarantee(Guarantee()).parts().guarantee.is_marginal());
 }

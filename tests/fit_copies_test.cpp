@@ -47,8 +47,11 @@ struct CopiedRows {
   }
 
   [[nodiscard]] FitTable table() const {
-    return {
-        .x = {x.data(), y.size(), 1}, .y = y, .predictions = f, .features = {"x"}, .target = "y", .prediction = "f"};
+    return {.rows = {.x = {x.data(), y.size(), 1}, .predictions = f},
+            .y = y,
+            .features = {"x"},
+            .target = "y",
+            .prediction = "f"};
   }
 
   /// The first of each set of equal rows.
@@ -75,7 +78,7 @@ TEST(FitCopies, AreNeverOnTwoSidesOfASplitAndCalibrateOnce) {
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
     const CopiedRows rows(200, 1 + seed % 3, 2 + seed % 4, seed);
     FitTable table = rows.table();
-    table.predictions = {};
+    table.rows.predictions = {};
     const Workers alone(nullptr);
     const internal::RowCopies copies = internal::find_copies(table, Duplicates::kAuto, alone);
     ASSERT_EQ(copies.first.size(), rows.y.size());
@@ -166,13 +169,13 @@ TEST(FitCopies, DifferInOtherColumnsAndAreIgnoredWithinBlocks) {
   FitTable table = rows.table();
   std::vector<std::int64_t> clusters(rows.y.size());
   for (std::size_t i = 0; i < clusters.size(); ++i) clusters[i] = static_cast<std::int64_t>(i / 4);
-  table.groups = clusters;
-  table.group = "store";
+  table.rows.groups = clusters;
+  table.columns[Role::kGroup] = "store";
   const Workers alone(nullptr);
   EXPECT_TRUE(internal::find_copies(table, Duplicates::kAuto, alone).first.empty());
   table = rows.table();
-  table.clusters = clusters;
-  table.cluster = "patient";
+  table.rows.clusters = clusters;
+  table.columns[Role::kCluster] = "patient";
   EXPECT_TRUE(internal::find_copies(table, Duplicates::kAuto, alone).first.empty());
 }
 

@@ -146,10 +146,15 @@ struct NoisyTable {
   }
 
   [[nodiscard]] FitTable with_predictions() const {
-    return {{x.data(), y.size(), 2}, y, predictions, {"a", "b"}, "y", "f", 1000};
+    return {.rows = {.x = {x.data(), y.size(), 2}, .predictions = predictions},
+            .y = y,
+            .features = {"a", "b"},
+            .target = "y",
+            .prediction = "f",
+            .first_row = 1000};
   }
   [[nodiscard]] FitTable without_predictions() const {
-    return {{x.data(), y.size(), 2}, y, {}, {"a", "b"}, "y", "", 1000};
+    return {.rows = {.x = {x.data(), y.size(), 2}}, .y = y, .features = {"a", "b"}, .target = "y", .first_row = 1000};
   }
 };
 
@@ -318,7 +323,7 @@ TEST(Fit, KeepsOnlyCategoriesOfFittingRows) {
     x.insert(x.end(), {static_cast<double>(i), table.x[2 * i + 1]});
     labels.push_back(std::to_string(1000 + i));
   }
-  given.x = {x.data(), 200, 2};
+  given.rows.x = {x.data(), 200, 2};
   given.categories = {Labels(labels), Labels()};
   const FitResult result = fit(given, nullptr, nullptr, {.score_transform = "identity", .calibration_size = 50});
   const Labels& kept = result.model.categories_of(0);
@@ -369,7 +374,7 @@ TEST(Fit, TrainsWithCrossValidatedPredictionsOnAllRowsAndCalibratesNothing) {
   const NoisyTable table(400);
   FitTable cross_validated = table.with_predictions();
   EXPECT_EQ(fit(cross_validated, nullptr, nullptr, {.score_transform = "identity"}).model.uncalibrated(), "");
-  std::swap(cross_validated.cv_predictions, cross_validated.predictions);
+  std::swap(cross_validated.cv_predictions, cross_validated.rows.predictions);
   const WatchedLocalizer localizer;
   const FitResult result = fit(cross_validated, nullptr, &localizer, {});
   EXPECT_EQ(localizer.seen_features.size(), 400U);
@@ -381,7 +386,7 @@ TEST(Fit, TrainsWithCrossValidatedPredictionsOnAllRowsAndCalibratesNothing) {
   EXPECT_NE(result.model.uncalibrated().find("predicted by the deployed model"), std::string::npos);
   EXPECT_EQ(result.model.interval({table.x.data(), 2}, 0.5, 1.0).upper, kInfinity);
 
-  cross_validated.predictions = table.predictions;
+  cross_validated.rows.predictions = table.predictions;
   EXPECT_NE(message_of([&] { (void)fit(cross_validated, nullptr, &localizer, {}); }, ErrorCode::kInvalidArgument)
                 .find("found both predictions and cv_predictions"),
             std::string::npos);
@@ -392,7 +397,7 @@ TEST(Fit, RefusesAFeatureThatEqualsTheOutcomeWhateverItsName) {
   FitTable given = table.with_predictions();
   std::vector<double> x = table.x;
   for (std::size_t i = 0; i < 200; ++i) x[2 * i + 1] = i % 10 == 0 ? kNaN : static_cast<float>(table.y[i]);
-  given.x = {x.data(), 200, 2};
+  given.rows.x = {x.data(), 200, 2};
   const auto fitted = [&] { (void)fit(given, nullptr, nullptr, {.score_transform = "identity"}); };
   EXPECT_EQ(message_of(fitted, ErrorCode::kBadData), "fit: the features contain the outcomes: column '" +
                                                          given.features[1] +
@@ -436,7 +441,7 @@ TEST(Fit, RefusesOutcomesOutsideTheRangeAndSoDoesTheModel) {
            ErrorCode::kBadData),
        "4");
   Calibration calibration;
-  const ModelRows rows{.x = {table.x.data(), 400, 2}, .predictions = table.predictions};
+  const Rows rows{.x = {table.x.data(), 400, 2}, .predictions = table.predictions};
   says(message_of([&] { model.calibrate(calibration, rows, table.y, 100); }, ErrorCode::kBadData), "4");
   EXPECT_EQ(calibration.rows_seen(), 0U);
   says(message_of([&] { model.check_outcomes(table.y); }, ErrorCode::kBadData), "4");
@@ -595,7 +600,7 @@ InSampleCheck check_after(double factor, std::uint64_t seed, bool cross_validate
     table.predictions[i] = table.y[i] - factor * (table.y[i] - table.predictions[i]);
   }
   FitTable given = table.with_predictions();
-  if (cross_validated) std::swap(given.predictions, given.cv_predictions);
+  if (cross_validated) std::swap(given.rows.predictions, given.cv_predictions);
   const Model model = fit(given, nullptr, nullptr, {.score_transform = "identity", .calibration_size = 0}).model;
   const NoisyTable fresh(700, 5000 + seed);
   std::vector<double> residuals;

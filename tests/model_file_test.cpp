@@ -199,7 +199,7 @@ TEST(ModelFile, ACalibrationWithGroupsIsKept) {
   const Model model = bare.with_calibration(calibration);
   const Model read = deserialise(serialise(model));
   EXPECT_EQ(read.parts().calibration, calibration);
-  const ModelRows rows{.x = table.matrix(), .groups = table.groups};
+  const Rows rows{.x = table.matrix(), .groups = table.groups};
   EXPECT_EQ(examples::answers(read, rows, {0.5}), examples::answers(model, rows, {0.5}));
 }
 
@@ -280,7 +280,7 @@ Model golden_cross_model() {
 /// The model of golden/model-groups.safetensors: labelled groups, some of which are pooled.
 Model golden_grouped_model() {
   ModelParts parts = golden_model().parts();
-  parts.group = "bezirk";
+  parts.columns[Role::kGroup] = "bezirk";
   parts.pool_groups = 9;
   parts.calibration = Calibration();
   const Model model(parts);
@@ -289,7 +289,7 @@ Model golden_grouped_model() {
   std::vector<std::int64_t> groups;
   for (std::size_t i = 0; i < table.rows(); ++i) groups.push_back(labels.add(i < 30 ? "Süd" : i < 55 ? "7" : "Nord"));
   Calibration calibration;
-  ModelRows rows = table.for_model(model);
+  Rows rows = table.for_model(model);
   rows.groups = groups;
   rows.labels = &labels;
   model.calibrate(calibration, rows, table.y, 0);
@@ -318,14 +318,14 @@ Model golden_quantile_model() {
 /// The model of golden/model-weight-column.safetensors: weights are a column.
 Model golden_model_with_weight_column() {
   ModelParts parts = golden_model().parts();
-  parts.weight = "gewicht";
+  parts.columns[Role::kWeight] = "gewicht";
   parts.calibration = Calibration();
   const Model model(parts);
   const examples::Table table(60, 3, 33);
   std::vector<double> weights;
   for (std::size_t i = 0; i < table.rows(); ++i) weights.push_back(0.5 + static_cast<double>(i % 7));
   Calibration calibration;
-  ModelRows rows = table.for_model(model);
+  Rows rows = table.for_model(model);
   rows.weights = weights;
   model.calibrate(calibration, rows, table.y, 0);
   return model.with_calibration(std::move(calibration));
@@ -336,7 +336,7 @@ Model golden_model_with_weight_column() {
 /// clusters of its fit.
 Model golden_clustered_model(ClusterForm form = ClusterForm::kClusters) {
   ModelParts parts = golden_model().parts();
-  parts.cluster = "haus";
+  parts.columns[Role::kCluster] = "haus";
   parts.cluster_coverage = form;
   if (form == ClusterForm::kRows) {
     parts.max_cluster_size = 6;
@@ -352,7 +352,7 @@ Model golden_clustered_model(ClusterForm form = ClusterForm::kClusters) {
     clusters.push_back(group_number("Haus " + std::to_string(haus)));
   }
   Calibration calibration;
-  ModelRows rows = table.for_model(model);
+  Rows rows = table.for_model(model);
   rows.clusters = clusters;
   model.calibrate(calibration, rows, table.y, 0);
   return model.with_calibration(std::move(calibration));
@@ -471,7 +471,7 @@ std::string golden_lines(const std::string& feature, const Model& model) {
   const std::vector<double> weights = {1, 0.5, 2, 3, 0.125, 1};
   std::vector<std::int64_t> groups;
   for (const char* label : {"Süd", "7", "Nord", "West", "Süd", "7"}) groups.push_back(group_number(label));
-  ModelRows rows{.x = {x.data(), n, 3}};
+  Rows rows{.x = {x.data(), n, 3}};
   if (model.needs_predictions()) rows.predictions = model.predicts_quantiles() ? quantiles : predictions;
   if (model.scheme().reads(Role::kGroup, Step::kPredict)) rows.groups = groups;
   if (model.scheme().reads(Role::kWeight, Step::kPredict)) rows.weights = weights;
@@ -526,7 +526,7 @@ TEST(ModelFile, LaterFormatsAreRefused) {
 
 TEST(ModelFile, GroupsAreKept) {
   const Model model = load(golden_file("groups"));
-  EXPECT_EQ(model.parts().group, "bezirk");
+  EXPECT_EQ(model.parts().columns[Role::kGroup], "bezirk");
   EXPECT_EQ(model.parts().pool_groups, 9U);
   const Calibration& calibration = model.parts().calibration;
   EXPECT_EQ(calibration.rows_in(calibration.find_group("Süd")), 30U);
@@ -557,7 +557,7 @@ TEST(ModelFile, NothingInTheFieldsOfGroupsIsTrusted) {
 
 TEST(ModelFile, ClustersThatCountOnceAreKept) {
   const Model model = load(golden_file("clusters"));
-  EXPECT_EQ(model.parts().cluster, "haus");
+  EXPECT_EQ(model.parts().columns[Role::kCluster], "haus");
   EXPECT_EQ(model.parts().calibration.clusters(), 12U);
   const std::vector<double> x = {0, 0, 0};
   EXPECT_LT(model.interval(x, 0.9).upper, std::numeric_limits<double>::infinity());
@@ -582,7 +582,7 @@ TEST(ModelFile, ClustersWhoseRowsCountAreKept) {
   EXPECT_LE(model.interval(x, 0.9, {}, {}, {}, 1).upper, model.interval(x, 0.9).upper);
   EXPECT_EQ(model.interval(x, 0.9, {}, {}, {}, 7).upper, std::numeric_limits<double>::infinity());
   const examples::Table table(5, 3, 1);
-  ModelRows rows = table.for_model(model);
+  Rows rows = table.for_model(model);
   const std::vector<std::int64_t> known = {7, 2, 2, 1, 8};
   rows.clusters = known;
   Calibration calibration = model.parts().calibration;
@@ -608,7 +608,7 @@ TEST(ModelFile, ClustersThatFittedAModelDoNotCalibrateIt) {
   expect_error(ErrorCode::kInvalidArgument, "the model has no clusters; leave them out",
                [&] { (void)golden_model().interval(x, 0.9, {}, {}, {}, 4); });
   for (const double size : {0.0, -1.0, std::nan("")}) {
-    expect_error(ErrorCode::kBadData, "expected its number of rows, at least 1",
+    expect_error(ErrorCode::kBadData, "expected a number of rows of at least 1",
                  [&] { (void)model.interval(x, 0.9, {}, {}, {}, size); });
   }
 }
@@ -689,7 +689,7 @@ TEST(ModelFile, WeightsAndColumnsOfQuantilesAreKept) {
   EXPECT_FALSE(learnt.scheme().reads(Role::kWeight, Step::kPredict));
   EXPECT_TRUE(learnt.parts().calibration.has_weights());
   const Model given = load(golden_file("weight-column"));
-  EXPECT_EQ(given.parts().weight, "gewicht");
+  EXPECT_EQ(given.parts().columns[Role::kWeight], "gewicht");
   EXPECT_NE(score_fingerprint(given), score_fingerprint(golden_model()));
   const Model quantiles = load(golden_file("quantiles"));
   EXPECT_EQ(quantiles.prediction_columns(), (std::vector<std::string>{"q05", "größtes"}));

@@ -176,7 +176,7 @@ TEST(Model, RowsAreTheSameAloneTogetherAndInAnySplit) {
     const examples::Table table(1100, features, 5);
     const Model model = examples::calibrated(Model(tree_parts(features)), table);
     const std::vector<Level> levels{0.5, 0.9, 0.99};
-    const ModelRows all = table.for_model(model);
+    const Rows all = table.for_model(model);
     const examples::Answers together = examples::answers(model, all, levels);
     std::vector<double> predictions(table.rows());
     model.predictions(all, predictions);
@@ -216,7 +216,7 @@ TEST(Model, ColumnsOfAWiderMatrixCanBeUsedInPlace) {
 TEST(Model, CalibratingInPartsIsCalibratingAtOnce) {
   const examples::Table table(1500, 3, 8);
   const Model model(tree_parts(3));
-  const ModelRows all = table.for_model(model);
+  const Rows all = table.for_model(model);
   Calibration at_once({.capacity = 400, .seed = 3});
   model.calibrate(at_once, {.x = all.x, .groups = table.groups}, table.y, 10);
   Calibration in_parts({.capacity = 400, .seed = 3});
@@ -230,7 +230,7 @@ TEST(Model, CalibratingInPartsIsCalibratingAtOnce) {
 TEST(Model, CalibratingUnderKeysNeedsNoOrder) {
   const examples::Table table(1500, 3, 8);
   const Model model(tree_parts(3));
-  const ModelRows all = table.for_model(model);
+  const Rows all = table.for_model(model);
   std::vector<std::uint64_t> keys;
   for (std::size_t i = 0; i < table.rows(); ++i) keys.push_back(10 + i);
   Calibration counted({.capacity = 400, .seed = 3});
@@ -465,7 +465,7 @@ TEST(Model, PredictsFromTheCentreOfTwoQuantiles) {
   EXPECT_TRUE(own.predicts_quantiles());
   EXPECT_TRUE(reading.predicts_quantiles());
   EXPECT_EQ(reading.prediction_columns(), (std::vector<std::string>{"q05", "q95"}));
-  const ModelRows rows{.x = table.matrix(), .predictions = pairs};
+  const Rows rows{.x = table.matrix(), .predictions = pairs};
   const examples::Answers expected = examples::answers(own, {.x = table.matrix()}, {0.8, 0.9});
   EXPECT_EQ(examples::answers(reading, rows, {0.8, 0.9}), expected);
   std::vector<double> centres(n);
@@ -524,7 +524,7 @@ TEST(Model, ObservesABatchWithOneEvaluation) {
   const Model model = examples::calibrated(Model(parts), table);
   OnlineCalibration online(model.parts().calibration, {0.8, 0.9});
   const std::size_t n = table.rows();
-  const ModelRows rows{.x = table.matrix()};
+  const Rows rows{.x = table.matrix()};
   examples::Answers issued{std::vector<double>(n), std::vector<double>(2 * n), std::vector<double>(2 * n)};
   const std::uint64_t batch =
       model.issue(online, rows, issued.predictions, {issued.lower.data(), n, 2}, {issued.upper.data(), n, 2});

@@ -29,7 +29,7 @@ ModelParts parts_without_weights() {
 
 Model model_with_column() {
   ModelParts parts = parts_without_weights();
-  parts.weight = "w";
+  parts.columns[Role::kWeight] = "w";
   return Model(parts);
 }
 
@@ -40,8 +40,8 @@ Model model_with_shift() {
 }
 
 /// The rows of a table with weights.
-ModelRows weighted_rows(const Model& model, const Table& table, const std::vector<double>& weights) {
-  ModelRows rows = table.for_model(model);
+Rows weighted_rows(const Model& model, const Table& table, const std::vector<double>& weights) {
+  Rows rows = table.for_model(model);
   rows.weights = weights;
   return rows;
 }
@@ -114,11 +114,11 @@ TEST(ModelWeights, LearntWeightsAreThoseOfAColumnWithTheSameNumbers) {
 TEST(ModelWeights, EachGroupIsWeightedSeparately) {
   const Table table(300, 3, 1);
   ModelParts parts = parts_without_weights();
-  parts.weight = "w";
-  parts.group = "g";
+  parts.columns[Role::kWeight] = "w";
+  parts.columns[Role::kGroup] = "g";
   const Model model(parts);
   Calibration calibration;
-  ModelRows rows = weighted_rows(model, table, some_weights(300));
+  Rows rows = weighted_rows(model, table, some_weights(300));
   const std::vector<double> weights = some_weights(300);
   rows.weights = weights;
   rows.groups = table.groups;
@@ -179,16 +179,16 @@ TEST(ModelWeights, UnsupportedCombinationsAreErrors) {
   EXPECT_THROW((void)model.with_online(online), Error);
   EXPECT_THROW(Tracker(model, online), Error);
   ModelParts pooled = parts_without_weights();
-  pooled.weight = "w";
+  pooled.columns[Role::kWeight] = "w";
   pooled.pool_groups = 5;
   EXPECT_THROW((void)Model(pooled), Error);
   ModelParts clustered = parts_without_weights();
-  clustered.weight = "w";
+  clustered.columns[Role::kWeight] = "w";
   clustered.calibration = Calibration();
   clustered.calibration.add(0, {.score = 1, .cluster = 7});
   EXPECT_THROW((void)Model(clustered), Error);
   ModelParts both = parts_without_weights();
-  both.weight = "w";
+  both.columns[Role::kWeight] = "w";
   both.shift = examples::trees(3, 1, 5, 2, 42);
   EXPECT_THROW((void)Model(both), Error);
   ModelParts narrow = parts_without_weights();

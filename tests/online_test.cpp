@@ -862,7 +862,7 @@ TEST_P(EveryModelOnline, TheCoverageReportedIsThatOfTheIntervalsIssued) {
     examples::Answers found{std::vector<double>(n), std::vector<double>(n * 2), std::vector<double>(n * 2)};
     const MutableMatrixView lower(found.lower.data(), n, 2);
     const MutableMatrixView upper(found.upper.data(), n, 2);
-    const ModelRows rows = table.for_model(model);
+    const Rows rows = table.for_model(model);
     constexpr std::size_t kBatch = 30;
     std::vector<std::pair<std::uint64_t, std::size_t>> waiting;  // number, first row
     Random random(34);
@@ -933,7 +933,7 @@ TEST(Tracker, BatchesAndDelaysAreAsIssuedAndObservedByHand) {
   const Model model = model_of(ConformalRule(make_transform("exp")));
   const examples::Table table(500, 3, 35);
   const std::size_t n = table.rows();
-  const ModelRows rows = table.for_model(model);
+  const Rows rows = table.for_model(model);
   for (const OnlineMethod method : kMethods) {
     for (const std::uint64_t batch : {1U, 7U, 100U, 1000U}) {
       for (const std::uint64_t delay : {0U, 2U}) {
@@ -965,7 +965,7 @@ TEST(Tracker, BatchesAndDelaysAreAsIssuedAndObservedByHand) {
         Tracker tracker(model, tracked, {.batch_size = batch, .delay = delay});
         for (std::size_t first = 0; first < n; first += 60) {
           const std::size_t count = std::min<std::size_t>(60, n - first);
-          part(found, first, count, [&](const ModelRows& some, const auto&... places) {
+          part(found, first, count, [&](const Rows& some, const auto&... places) {
             tracker.track(some, std::span(table.y).subspan(first, count), places...);
           });
         }
@@ -1018,7 +1018,7 @@ TEST(Tracker, RefusesRowsThatWereObservedBefore) {
   std::vector<double> f(200);
   std::vector<double> lower(200);
   std::vector<double> upper(200);
-  const ModelRows rows = table.for_model(model);
+  const Rows rows = table.for_model(model);
   const std::uint64_t batch = model.issue(online, rows, f, {lower.data(), 200, 1}, {upper.data(), 200, 1});
   EXPECT_NE(message_of([&] { model.observe(online, batch, rows, table.y); }, ErrorCode::kDuplicateRows)
                 .find("already observed"),
@@ -1062,7 +1062,7 @@ TEST(ModelOnline, RowsOfAnotherBatchAreRefusedAndNoneIsObserved) {
                 .find("20 of 20 rows were issued in batch 20, not in batch 0"),
             std::string::npos);
   EXPECT_EQ(online, before);
-  const ModelRows rows = monday.for_model(model);
+  const Rows rows = monday.for_model(model);
   model.observe(online, first, rows.slice(0, 5), std::span(monday.y).first(5));
   EXPECT_NE(message_of([&] { model.observe(online, first, rows.slice(3, 10), std::span(monday.y).subspan(3, 10)); },
                        ErrorCode::kInvalidArgument)
@@ -1076,7 +1076,7 @@ TEST(ModelOnline, RowsOfAnotherBatchAreRefusedAndNoneIsObserved) {
 TEST(Tracker, InfiniteOutcomesAreRefusedWithTheirRow) {
   const Model model = model_of(ConformalRule(make_transform("exp")));
   const examples::Table table(5, 3, 35);
-  const ModelRows rows = table.for_model(model);
+  const Rows rows = table.for_model(model);
   std::vector<double> y = table.y;
   y[2] = -kInfinity;
   OnlineCalibration online(model.parts().calibration, {0.9});

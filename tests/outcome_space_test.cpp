@@ -115,7 +115,7 @@ TEST(OutcomeSpace, EveryWayToPredictRoundsAndCoversTheSameOutcomes) {
   parts.outcome_space.step = 1;
   const Model model = Model(parts).with_calibration(calibration);
   const std::vector<Level> levels = {0.3, 0.9};
-  const ModelRows rows = table.for_model(model);
+  const Rows rows = table.for_model(model);
   const examples::Answers whole = examples::answers(free, rows, levels);
   const examples::Answers rounded = examples::answers(model, rows, levels);
   const std::size_t n = table.rows();

@@ -28,7 +28,7 @@ Model with_learnt_weights() {
 
 Model with_given_weights() {
   ModelParts weighted = unweighted_parts();
-  weighted.weight = "w";
+  weighted.columns[Role::kWeight] = "w";
   return Model(weighted);
 }
 

@@ -48,8 +48,8 @@ struct Columns {
   }
 
   /// The rows with the columns that the scheme of the model reads.
-  [[nodiscard]] ModelRows rows(const Model& model, const examples::Table& table, Step step) const {
-    ModelRows rows = table.for_model(model);
+  [[nodiscard]] Rows rows(const Model& model, const examples::Table& table, Step step) const {
+    Rows rows = table.for_model(model);
     const CalibrationScheme& scheme = model.scheme();
     if (scheme.reads(Role::kGroup, step)) rows.groups = groups;
     if (scheme.reads(Role::kCluster, step)) rows.clusters = clusters;
@@ -80,31 +80,31 @@ std::vector<Scheme> all_schemes() {
        "training-conditional",
        {"for 95.0% of calibration sets", "independent draws of one distribution"}},
       {"groups",
-       model_with([](ModelParts& parts) { parts.group = "city"; }),
+       model_with([](ModelParts& parts) { parts.columns[Role::kGroup] = "city"; }),
        "group-conditional",
        {"in each group", "exchangeable with its calibration rows"}},
       {"groups with a confidence",
        model_with([](ModelParts& parts) {
-         parts.group = "city";
+         parts.columns[Role::kGroup] = "city";
          parts.guarantee = Guarantee(0.95);
        }),
        "training-conditional",
        {"in each group", "for 95.0% of calibration sets", "independent draws"}},
       {"pooled groups",
        model_with([](ModelParts& parts) {
-         parts.group = "city";
+         parts.columns[Role::kGroup] = "city";
          parts.pool_groups = 20;
        }),
        "group-conditional",
        {"fewer than 20 calibration rows are pooled", "on average over the rows of all pooled groups", "as often as"}},
       {"given weights",
-       model_with([](ModelParts& parts) { parts.weight = "w"; }),
+       model_with([](ModelParts& parts) { parts.columns[Role::kWeight] = "w"; }),
        "weighted",
        {"at least the level", "up to one factor, the likelihood ratios"}},
       {"given weights in groups",
        model_with([](ModelParts& parts) {
-         parts.weight = "w";
-         parts.group = "city";
+         parts.columns[Role::kWeight] = "w";
+         parts.columns[Role::kGroup] = "city";
        }),
        "weighted",
        {"at least the level in each group", "up to one factor, the likelihood ratios"}},
@@ -115,20 +115,20 @@ std::vector<Scheme> all_schemes() {
       {"learnt weights in groups",
        model_with([](ModelParts& parts) {
          parts.shift = examples::trees(3, 1, 5, 2, 2);
-         parts.group = "city";
+         parts.columns[Role::kGroup] = "city";
        }),
        "approximate",
        {"in each group"}},
       {"rows of clusters",
        model_with([](ModelParts& parts) {
-         parts.cluster = "patient";
+         parts.columns[Role::kCluster] = "patient";
          parts.max_cluster_size = 12;
        }),
        "marginal",
        {"each row counts once, for clusters of at most 12 rows", "new clusters are exchangeable"}},
       {"clusters",
        model_with([](ModelParts& parts) {
-         parts.cluster = "patient";
+         parts.columns[Role::kCluster] = "patient";
          parts.cluster_coverage = ClusterForm::kClusters;
        }),
        "marginal",
@@ -153,7 +153,7 @@ Model calibrated(const Model& model, bool merged = false) {
   if (!model.scheme().takes_rows()) return model;
   const examples::Table table(kRows, 3, 5);
   const Columns columns(kRows);
-  const ModelRows rows = columns.rows(model, table, Step::kCalibrate);
+  const Rows rows = columns.rows(model, table, Step::kCalibrate);
   CalibrationShard whole = CalibrationShard::of(model);
   if (!merged) {
     model.calibrate(whole.calibration, rows, table.y, 0);
@@ -177,7 +177,7 @@ LevelEvaluation evaluation_of(const Model& model) {
   const std::size_t n = 400;
   const examples::Table table(n, 3, 7);
   const Columns columns(n);
-  const ModelRows rows = columns.rows(model, table, Step::kEvaluate);
+  const Rows rows = columns.rows(model, table, Step::kEvaluate);
   const examples::Answers found = examples::answers(model, rows, {0.8});
   std::vector<std::int64_t> groups;
   for (const std::int64_t group : rows.groups) groups.push_back(model.quantile_group(group));
@@ -217,7 +217,7 @@ TEST(Schemes, WithoutAnExactLawVerdictsAreApproximateOrBounds) {
     const bool pools = model.parts().pool_groups > 0;
     EXPECT_EQ(contains_any(found.summary, not_exact), !law.is_exact() || pools) << scheme.name << ": " << found.summary;
     EXPECT_EQ(law.is_exact(), model.scheme().takes_rows() && model.scheme().approximate_because().empty() &&
-                                  model.scheme().dependence().empty())
+                                  model.scheme().has_independent_rows())
         << scheme.name;
     if (law.sets) {
       EXPECT_EQ(found.places_tested, 0U) << scheme.name;
@@ -250,9 +250,9 @@ TEST(Schemes, KeepIntervalsAndWordsInAFile) {
 
 TEST(Schemes, ReadColumnsToPredictOnlyIfTheyReadThemToCalibrate) {
   for (const Scheme& scheme : all_schemes()) {
-    for (const Role role : {Role::kGroup, Role::kCluster, Role::kWeight}) {
-      if (scheme.model.scheme().reads(role, Step::kPredict)) {
-        EXPECT_TRUE(scheme.model.scheme().reads(role, Step::kCalibrate)) << scheme.name;
+    for (const RoleEntry& entry : roles()) {
+      if (entry.reads(Step::kCalibrate) && scheme.model.scheme().reads(entry.role, Step::kPredict)) {
+        EXPECT_TRUE(scheme.model.scheme().reads(entry.role, Step::kCalibrate)) << scheme.name;
       }
     }
   }
@@ -316,8 +316,10 @@ TEST(Schemes, TakeTheWeightedQuantileOfADoubleLoop) {
 }
 
 TEST(Schemes, TheColumnOfTimesIsThatOfTheFit) {
-  EXPECT_EQ(model_with().scheme().options().time, "");
-  EXPECT_EQ(model_with([](ModelParts& parts) { parts.notes["time"] = "month"; }).scheme().options().time, "month");
+  EXPECT_EQ(model_with().scheme().options().columns[Role::kTime], "");
+  EXPECT_EQ(
+      model_with([](ModelParts& parts) { parts.notes["time"] = "month"; }).scheme().options().columns[Role::kTime],
+      "month");
 }
 
 }  // namespace

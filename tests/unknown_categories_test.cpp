@@ -25,9 +25,9 @@ Model model_with_clarity() {
   }
   const std::vector<double> predictions(80, 3.0);
   FitTable table;
-  table.x = {x.data(), 80, 2};
+  table.rows.x = {x.data(), 80, 2};
   table.y = y;
-  table.predictions = predictions;
+  table.rows.predictions = predictions;
   table.features = {"clarity", "carat"};
   table.target = "price";
   table.prediction = "forecast";

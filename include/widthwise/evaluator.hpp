@@ -74,7 +74,7 @@ class Evaluator {
   Evaluator& operator=(const Evaluator&) = delete;
 
   /// Compute the intervals of the next n rows with outcomes y (n), and record them. Throws as Model::intervals does.
-  void add(const ModelRows& rows, std::span<const double> outcomes);
+  void add(const Rows& rows, std::span<const double> outcomes);
 
   /// Record the next n given intervals: bounds (n x k), outcomes (n), features (n x d; d may be 0) and, if known,
   /// predictions (n).
@@ -105,8 +105,8 @@ class Evaluator {
     std::vector<double> upper;
   };
 
-  void add_block(const ModelRows& rows, std::span<const double> outcomes);
-  void add_crps(Crps& crps, const ModelRows& rows, std::span<const double> outcomes) const;
+  void add_block(const Rows& rows, std::span<const double> outcomes);
+  void add_crps(Crps& crps, const Rows& rows, std::span<const double> outcomes) const;
   void add_bounds(MatrixView lower, MatrixView upper, std::span<const double> outcomes);
   void sample_rows(MatrixView x, std::span<const double> predictions);
   [[nodiscard]] EvaluationReport begin_report() const;

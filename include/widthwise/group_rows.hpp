@@ -16,7 +16,7 @@ class GroupRows {
   /// `model` has to outlive this.
   explicit GroupRows(const Model& model) : model_(model), labelled_(model.parts().calibration.labelled()) {}
 
-  /// The group of `rows` rows with a label, for ModelRows: kUnseenGroup if the label has no calibration rows, kNoGroup
+  /// The group of `rows` rows with a label, for Rows: kUnseenGroup if the label has no calibration rows, kNoGroup
   /// for an empty label.
   std::int64_t find(std::string_view label, std::uint64_t rows = 1);
 

@@ -20,6 +20,7 @@
 #include <widthwise/online.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/row_sketch.hpp>
+#include <widthwise/rows.hpp>
 #include <widthwise/schemes.hpp>
 #include <widthwise/weights.hpp>
 
@@ -59,8 +60,7 @@ struct ModelParts {
   /// Name of the column of upper quantiles, if `prediction` is that of lower quantiles; else empty. f(x) is then the
   /// centre of both, as it is for a base model with two outputs.
   std::string upper_prediction = {};
-  std::string group = {};                             ///< name of the column of group labels; may be empty
-  std::string cluster = {};                           ///< name of the column of cluster labels; may be empty
+  RoleNames columns = {};                             ///< names of the columns by role that rows have later, too
   ClusterForm cluster_coverage = ClusterForm::kRows;  ///< what counts once, if there are clusters
   std::uint64_t max_cluster_size = 0;  ///< number of rows that a new cluster has at most, as declared; 0: unknown
   std::uint64_t fit_cluster_size = 0;  ///< number of rows of the largest cluster of the training rows; 0: unknown
@@ -68,7 +68,6 @@ struct ModelParts {
   /// has rows (cluster_hash); empty if unknown. These clusters do not calibrate.
   RowSketch fit_clusters = RowSketch();
   std::uint64_t pool_groups = 0;                  ///< groups with fewer calibration rows are pooled; 0: none
-  std::string weight = {};                        ///< name of the column of likelihood ratios; may be empty
   std::shared_ptr<const RowFunction> shift = {};  ///< x -> log of the likelihood ratio; null if it is not learnt
   std::shared_ptr<const RowFunction> base = {};   ///< x -> f(x) or two quantiles, or null if predictions are given
   /// (x, f(x)) -> parameters; with two quantiles, (x, half their distance, f(x)); null if the rule has none.
@@ -77,7 +76,7 @@ struct ModelParts {
   double unit = 1;                    ///< divisor of y and f(x) before the rule is applied; a power of two
   OutcomeSpace outcome_space = {};    ///< what y can be; intervals are clipped to its range and rounded to its step
   std::vector<Level> levels = {0.9};  ///< default levels of predictions; at least one, distinct
-  Calibration calibration = {};       ///< scores in units; with weights if there is `weight` or `shift`
+  Calibration calibration = {};       ///< scores in units; with weights if there is a column of them or `shift`
   Guarantee guarantee = {};           ///< guarantee of intervals and quantiles; p-values and streams have their own
   std::optional<OnlineCalibration> online = {};          ///< state of the tracked stream, scores in units
   std::vector<double> fit_residuals = {};                ///< quantiles of |y - f(x)| over the training rows, ascending
@@ -86,24 +85,6 @@ struct ModelParts {
   RowSketch calibration_sketch = RowSketch();            ///< of the rows in `calibration`; empty if unknown
   std::map<std::string, std::string> notes = {};         ///< how it was made: goal, seed, engines; for information only
   std::vector<std::shared_ptr<const Model>> folds = {};  ///< 2 to kMaxFolds, of a cross-calibrated model; else empty
-};
-
-/// n rows for a model.
-struct ModelRows {
-  MatrixView x;  ///< n x features; NaN is a missing value. A category is the number of its label, NaN if it has none
-  /// n if the model has no base model, else empty; row by row, n x 2 of lower and upper quantiles, or n x folds if
-  /// every fold has a prediction column.
-  std::span<const double> predictions = {};
-  std::span<const std::int64_t> groups = {};    ///< n numbers of groups, or empty if the calibration has no groups
-  const GroupLabels* labels = nullptr;          ///< labels of groups, for calibrate; null if all are integers
-  std::span<const double> weights = {};         ///< n likelihood ratios if the model needs weights, else empty
-  std::span<const std::int64_t> clusters = {};  ///< n numbers of clusters, for calibrate; or empty
-  /// n numbers of rows of the clusters of the rows to predict, at least 1, if rows of clusters count; or empty:
-  /// ClusterRule::max_size. A cluster that is larger than stated makes intervals too narrow.
-  std::span<const double> cluster_sizes = {};
-
-  /// A range of consecutive rows.
-  [[nodiscard]] ModelRows slice(std::size_t first, std::size_t count) const;
 };
 
 /// The prediction of one row: f(x), or a lower and an upper quantile.
@@ -206,37 +187,37 @@ class Model {
 
   /// Write f(x) of n rows: predictions of the base model, or a copy of the given ones. That of a cross-calibrated model
   /// is the median over its folds, weighted by their calibration rows; intervals of level 0.5 and above contain it.
-  void predictions(const ModelRows& rows, std::span<double> out) const;
+  void predictions(const Rows& rows, std::span<double> out) const;
 
   /// Write f(x) (n) and the intervals at k levels (n x k each). With folds, a lower bound is the
   /// floor(alpha (n + 1))-th smallest lower bound of all n calibration scores, each with its fold model, and an upper
   /// bound the ceil((1 - alpha) (n + 1))-th smallest upper bound; infinite if n is too small. For guarantees see
   /// cross_coverage. Below level 0.5 the two may cross, and the interval is the prediction.
-  void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+  void intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                  MutableMatrixView lower, MutableMatrixView upper) const;
 
   /// Write the intervals for k score quantiles per row (n x k) instead of levels; groups are ignored.
-  void intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions, MutableMatrixView lower,
+  void intervals_at(const Rows& rows, MatrixView scores, std::span<double> predictions, MutableMatrixView lower,
                     MutableMatrixView upper) const;
 
   /// Issue a batch of a stream: write f(x) and the current intervals of n rows at the k levels of `online` (n x k
   /// each). Returns the number of the batch, for observe.
-  [[nodiscard]] std::uint64_t issue(OnlineCalibration& online, const ModelRows& rows, std::span<double> predictions,
+  [[nodiscard]] std::uint64_t issue(OnlineCalibration& online, const Rows& rows, std::span<double> predictions,
                                     MutableMatrixView lower, MutableMatrixView upper) const;
 
   /// Write the hashes of n rows without outcomes to out (n), with which OnlineCalibration recognises issued rows: those
   /// of the features in single precision, or of the predictions if the model has no features.
-  void row_hashes(const ModelRows& rows, std::span<std::uint64_t> out) const;
+  void row_hashes(const Rows& rows, std::span<std::uint64_t> out) const;
 
   /// Observe the outcomes y (n) of all or some rows of an issued batch; the rows must be the same as when issued. Rows
   /// without a score, because the outcome (NaN) or the prediction is missing, stay pending. If it throws, no row is
   /// recorded. For tables that already have outcomes, use Tracker (track.hpp).
-  void observe(OnlineCalibration& online, std::uint64_t batch, const ModelRows& rows,
+  void observe(OnlineCalibration& online, std::uint64_t batch, const Rows& rows,
                std::span<const double> outcomes) const;
 
   /// The interval of one row; `prediction` is required for models without a base model and not allowed otherwise, and
   /// so are the number of its group for models with groups, and its weight for models that need weights. The size of
-  /// its cluster is that of ModelRows::cluster_sizes. No allocation up to 512 features.
+  /// its cluster is that of Rows::cluster_sizes. No allocation up to 512 features.
   [[nodiscard]] Interval interval(std::span<const double> x, const Level& level,
                                   const std::optional<RowPrediction>& prediction = std::nullopt,
                                   std::optional<std::int64_t> group = std::nullopt,
@@ -252,27 +233,27 @@ class Model {
 
   /// Write p-values of outcomes y (n) to out (n). Those of a cross-calibrated model are cross-conformal: at most alpha
   /// with a probability of at most 1 - cross_coverage.
-  void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
+  void p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
   /// Write quantiles of the outcome at k probabilities (n x k), see ConformalPredictor::quantiles.
-  void quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const;
+  void quantiles(const Rows& rows, std::span<const Level> probabilities, MutableMatrixView out) const;
 
   /// Write the weights of n rows (n): the given ones, those learnt, or 1 for models without weights.
-  void weights(const ModelRows& rows, std::span<double> out) const;
+  void weights(const Rows& rows, std::span<double> out) const;
 
   /// Write the parameters g(x) of n rows (n x rule.parameter_count()).
-  void parameters(const ModelRows& rows, MutableMatrixView out) const;
+  void parameters(const Rows& rows, MutableMatrixView out) const;
 
   /// The same, and f(x) (n).
-  void parameters(const ModelRows& rows, std::span<double> predictions, MutableMatrixView out) const;
+  void parameters(const Rows& rows, std::span<double> predictions, MutableMatrixView out) const;
 
   /// Write the scores B of rows with outcomes y (n) to out (n), in units, as stored in a calibration. NaN if an input
   /// is NaN.
-  void scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
+  void scores(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
   /// Write the scores of n rows for a calibration, and on which side of the prediction their outcomes lie. Throws like
   /// calibrate.
-  void score_rows(const ModelRows& rows, std::span<const double> outcomes, RowNumbers numbers, std::span<double> scores,
+  void score_rows(const Rows& rows, std::span<const double> outcomes, RowNumbers numbers, std::span<double> scores,
                   std::span<bool> above) const;
 
   /// Add n rows, which nothing was fitted on, to a calibration: all of them or, if it throws, none. Throws kNotFinite,
@@ -280,17 +261,16 @@ class Model {
   /// and a calibration or a model without groups, or the reverse, and likewise for clusters; like check_new_clusters
   /// for clusters that fitted the model. A table can be added in several calls. Row numbers are either consecutive over
   /// these calls, or keys of the rows; with keys, neither order nor partition changes the calibration.
-  void calibrate(Calibration& calibration, const ModelRows& rows, std::span<const double> outcomes,
+  void calibrate(Calibration& calibration, const Rows& rows, std::span<const double> outcomes,
                  RowNumbers numbers) const;
 
   /// Add n rows with outcomes y (n) to a sketch, by the model's features and the outcome.
-  void sketch(RowSketch& sketch, const ModelRows& rows, std::span<const double> outcomes) const;
+  void sketch(RowSketch& sketch, const Rows& rows, std::span<const double> outcomes) const;
 
  private:
-  void check(const ModelRows& rows) const;
+  void check(const Rows& rows) const;
   void check_cluster_sizes(std::span<const double> sizes) const;
-  void check_roles(const ModelRows& rows, Step step) const;
-  void check_bounds(const ModelRows& rows, std::size_t k, std::span<const double> predictions,
+  void check_bounds(const Rows& rows, std::size_t k, std::span<const double> predictions,
                     const MutableMatrixView& lower, const MutableMatrixView& upper) const;
 
   ModelParts parts_;

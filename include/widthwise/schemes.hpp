@@ -16,37 +16,13 @@
 #include <widthwise/interface.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/plan.hpp>
+#include <widthwise/roles.hpp>
+#include <widthwise/rows.hpp>
 
 namespace widthwise {
 
 /// Confidence of the coverage range in the reports of a model and of a calibration.
 inline constexpr double kSpreadConfidence = 0.95;
-
-/// What a column says about a row, other than a feature, a prediction or an outcome.
-enum class Role {
-  kGroup,        ///< label of the group whose quantile the row takes
-  kCluster,      ///< label of the set of dependent rows that the row belongs to
-  kClusterSize,  ///< number of rows of the cluster of a row to predict
-  kWeight,       ///< likelihood ratio of the population to predict to that of the calibration rows
-};
-
-/// A step that reads rows.
-enum class Step { kCalibrate, kPredict, kEvaluate };
-
-/// The columns by role that come with some rows.
-struct GivenRoles {
-  bool groups = false;    ///< whether each row has a group
-  bool clusters = false;  ///< whether each row has a cluster
-  bool weights = false;   ///< whether each row has a weight
-};
-
-/// What not every scheme supports.
-enum class SchemeUse {
-  kStream,     ///< online calibration
-  kTimeOrder,  ///< the test of exchangeability of rows in time order
-  kFold,       ///< calibrate the model of one fold
-  kQuantiles,  ///< quantiles of the outcome
-};
 
 /// The coverage that a scheme guarantees, with its conditions, in words.
 struct GuaranteeStatement {
@@ -103,11 +79,8 @@ struct SchemeDescription {
 /// What a scheme is made from.
 struct SchemeOptions {
   Guarantee guarantee = {};       ///< of intervals and quantiles
-  std::string group = {};         ///< name of the column of groups; empty without one
-  std::string cluster = {};       ///< likewise of clusters
-  std::string weight = {};        ///< likewise of likelihood ratios
+  RoleNames columns = {};         ///< names of columns; that of times if the fit split its rows by it
   bool learns_weights = false;    ///< whether the model computes likelihood ratios from the features
-  std::string time = {};          ///< name of the column of times that the fit split its rows by; or empty
   std::uint64_t pool_groups = 0;  ///< groups with fewer calibration rows are pooled; 0: none
   ClusterForm cluster_coverage = ClusterForm::kRows;  ///< what counts once, if there are clusters
   std::uint64_t max_cluster_size = 0;                 ///< rows that a new cluster has at most, as declared; 0: unknown
@@ -143,26 +116,29 @@ class CalibrationScheme : public Interface {
   /// Why verdicts on coverage are approximate, "calibration rows have weights"; empty if they are not.
   [[nodiscard]] virtual std::string approximate_because() const { return {}; }
 
-  /// Why rows are not independent of each other, "this model has clusters"; empty if they are.
-  [[nodiscard]] virtual std::string dependence() const { return {}; }
+  /// Whether rows are independent of each other, given the guarantee's conditions.
+  [[nodiscard]] virtual bool has_independent_rows() const { return true; }
 
   /// Whether rows can be added to the calibration.
   [[nodiscard]] virtual bool takes_rows() const { return true; }
 
   /// Throw kInvalidArgument unless rows for this step come with the columns that the scheme needs.
-  virtual void check_roles(const GivenRoles& given, Step step) const;
+  void check_roles(const Rows& rows, Step step) const;
 
-  /// Why rows cannot come with sizes of clusters; empty if they can.
-  [[nodiscard]] virtual std::string no_cluster_sizes() const { return "the model has no clusters"; }
+  /// Columns by role and choices of the scheme, to which a use of it is added.
+  [[nodiscard]] virtual Combination combination() const;
 
   /// Throw kInvalidArgument if options, or options and rows of the calibration, contradict each other.
-  virtual void check(const Calibration& calibration) const;
+  void check(const Calibration& calibration) const;
+
+  /// Throw kInvalidArgument if the rows of the calibration are not those of the options.
+  virtual void check_rows(const Calibration& /*calibration*/) const {}
 
   /// Why a calibration cannot be that of a model with this scheme, a predicate; empty if it can.
   [[nodiscard]] virtual std::string refuses(const Calibration& calibration) const;
 
-  /// Why the scheme does not support this use, a sentence; empty if it does.
-  [[nodiscard]] virtual std::string refusal(SchemeUse use) const;
+  /// Why the scheme does not support this use, a sentence that may begin with its name; empty if it does.
+  [[nodiscard]] std::string refusal(Choice use, std::string_view name = {}) const;
 
   // ---- coverage
 

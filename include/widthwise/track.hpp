@@ -40,8 +40,8 @@ class Tracker {
 
   /// Write f(x) and the issued intervals of the next n rows in time order, with outcomes y (n), at the k levels of the
   /// online calibration (n x k each). Batches continue across calls.
-  void track(const ModelRows& rows, std::span<const double> outcomes, std::span<double> predictions,
-             MutableMatrixView lower, MutableMatrixView upper);
+  void track(const Rows& rows, std::span<const double> outcomes, std::span<double> predictions, MutableMatrixView lower,
+             MutableMatrixView upper);
 
   /// End the current batch; the following rows start a new one.
   void end_batch();
@@ -76,7 +76,6 @@ class Tracker {
 
 /// Record the next n rows in time order, with outcomes y (n), or none of them after an exception. Rows without a score
 /// are skipped.
-void observe(ExchangeabilityMonitor& monitor, const Model& model, const ModelRows& rows,
-             std::span<const double> outcomes);
+void observe(ExchangeabilityMonitor& monitor, const Model& model, const Rows& rows, std::span<const double> outcomes);
 
 }  // namespace widthwise

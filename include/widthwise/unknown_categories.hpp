@@ -43,7 +43,7 @@ struct UnknownLabels {
   [[nodiscard]] std::string to_string() const;
 };
 
-/// Finds the numbers of categories for ModelRows::x by their labels, and counts the labels that the model does not
+/// Finds the numbers of categories for Rows::x by their labels, and counts the labels that the model does not
 /// know. Thread safety: none.
 class UnknownCategories {
  public:

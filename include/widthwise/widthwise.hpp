@@ -33,10 +33,12 @@
 #include <widthwise/random.hpp>
 #include <widthwise/reducer.hpp>
 #include <widthwise/report.hpp>
+#include <widthwise/roles.hpp>
 #include <widthwise/root_finding.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/row_repeats.hpp>
 #include <widthwise/row_sketch.hpp>
+#include <widthwise/rows.hpp>
 #include <widthwise/schemes.hpp>
 #include <widthwise/score.hpp>
 #include <widthwise/seen_rows.hpp>

@@ -77,7 +77,7 @@ void add_rows(SharedShard& shared, const Model& model, const GivenRows& given,
         std::vector<double> scores(n);
         const auto above = std::make_unique<bool[]>(n);
         std::vector<double> ratios(model.scheme().weighs_new_rows() ? n : 0);
-        rows.for_each_part_when_released([&](const ModelRows& part, std::size_t first) {
+        rows.for_each_part_when_released([&](const widthwise::Rows& part, std::size_t first) {
           const std::size_t count = part.x.rows();
           model.score_rows(part, outcomes.subspan(first, count), numbers.part(first, count),
                            std::span(scores).subspan(first, count), {above.get() + first, count});

@@ -62,7 +62,7 @@ class TableEvaluator {
            const std::optional<Doubles>& weights, const std::optional<Integers>& clusters, const Doubles& outcomes) {
     check_outcomes(table, outcomes);
     Rows{table, span_of(predictions), span_of(groups), span_of(weights), span_of(clusters)}.for_each_part(
-        [&](const ModelRows& part, std::size_t first) {
+        [&](const widthwise::Rows& part, std::size_t first) {
           evaluator_.add(part, span_of(outcomes).subspan(first, part.x.rows()));
         });
     add_unknown(table);

@@ -82,25 +82,23 @@ FitTable fit_table(const GivenRows& rows, const ColumnNames& names, const Catego
     return found == names.end() ? std::string() : found->second;
   };
   const Columns& columns = rows.columns;
-  return {.x = matrix_of(rows.table, copy),
+  RoleNames by_role;
+  for (const RoleEntry& entry : roles()) by_role[entry.role] = name(entry.name);
+  return {.rows = {.x = matrix_of(rows.table, copy),
+                   .groups = span_of(columns.groups),
+                   .labels = columns.labels,
+                   .weights = span_of(columns.weights),
+                   .clusters = span_of(columns.clusters),
+                   .times = span_of(columns.times),
+                   .sample_weights = span_of(columns.sample_weights)},
           .y = rows.y(),
-          .predictions = {},
           .features = rows.table.names(),
           .target = name("target"),
           .prediction = name("prediction"),
-          .first_row = columns.first_row.value_or(0),
-          .categories = {categories.begin(), categories.end()},
           .upper_prediction = name("upper_prediction"),
-          .groups = span_of(columns.groups),
-          .labels = columns.labels,
-          .group = name("group"),
-          .weights = span_of(columns.weights),
-          .weight = name("weight"),
-          .clusters = span_of(columns.clusters),
-          .cluster = name("cluster"),
-          .times = span_of(columns.times),
-          .time = name("time"),
-          .sample_weights = span_of(columns.sample_weights)};
+          .columns = by_role,
+          .categories = {categories.begin(), categories.end()},
+          .first_row = columns.first_row.value_or(0)};
 }
 
 /// A plan with the predictions of its parts.
@@ -136,7 +134,7 @@ std::tuple<Model, std::string, std::string> fit_model(const GivenRows& rows, con
     if (plan != nullptr) {
       return fit(table, plan->planned(), made.localizer.get(), fit_with, progress_of(progress), shift.get());
     }
-    (names.contains("cross_validated") ? table.cv_predictions : table.predictions) = span_of(rows.predictions);
+    (names.contains("cross_validated") ? table.cv_predictions : table.rows.predictions) = span_of(rows.predictions);
     return fit(table, made.base.get(), made.localizer.get(), fit_with, progress_of(progress), nullptr, shift.get());
   }();
   return {result.model, to_json(result, std::nullopt, NonFinite::kName), to_text(result)};

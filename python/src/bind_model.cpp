@@ -37,7 +37,7 @@ std::pair<Vector, Cube> intervals(const Model& model, const Table& table, const 
   auto f = room_for(n);
   auto bounds = room_for(n * 2 * k);
   Rows{table, span_of(predictions), span_of(groups), span_of(weights), {}, span_of(cluster_sizes)}.for_each_part(
-      [&](const ModelRows& rows, std::size_t first) {
+      [&](const widthwise::Rows& rows, std::size_t first) {
         const std::size_t count = rows.x.rows();
         double* const lower = bounds.get() + first * 2 * k;
         model.intervals(rows, levels, {f.get() + first, count}, {lower, count, k, 2 * k}, {lower + k, count, k, 2 * k});
@@ -91,7 +91,7 @@ std::optional<std::pair<Vector, Cube>> plain_intervals(const Model& model, nb::h
 template <class Fill>
 Vector a_number_each(const Rows& rows, const Fill& fill) {
   auto out = room_for(rows.table.rows());
-  rows.for_each_part([&](const ModelRows& part, std::size_t first) {
+  rows.for_each_part([&](const widthwise::Rows& part, std::size_t first) {
     fill(part, first, std::span(out.get() + first, part.x.rows()));
   });
   return give<Vector>(std::move(out), {rows.table.rows()});
@@ -101,7 +101,7 @@ Vector a_number_each(const Rows& rows, const Fill& fill) {
 template <class Fill>
 Matrix numbers_each(const Rows& rows, std::size_t k, const Fill& fill) {
   auto out = room_for(rows.table.rows() * k);
-  rows.for_each_part([&](const ModelRows& part, std::size_t first) {
+  rows.for_each_part([&](const widthwise::Rows& part, std::size_t first) {
     fill(part, MutableMatrixView(out.get() + first * k, part.x.rows(), k));
   });
   return give<Matrix>(std::move(out), {rows.table.rows(), k});
@@ -109,9 +109,8 @@ Matrix numbers_each(const Rows& rows, std::size_t k, const Fill& fill) {
 
 /// Predictions of the base model, or the median of those given for the folds.
 Vector predictions(const Model& model, const Table& table, const OptionalDoubles& given) {
-  return a_number_each({table, span_of(given), {}}, [&](const ModelRows& part, std::size_t, std::span<double> out) {
-    model.predictions(part, out);
-  });
+  return a_number_each({table, span_of(given), {}}, [&](const widthwise::Rows& part, std::size_t,
+                                                        std::span<double> out) { model.predictions(part, out); });
 }
 
 Vector p_values(const Model& model, const Table& table, const OptionalDoubles& predictions,
@@ -119,7 +118,7 @@ Vector p_values(const Model& model, const Table& table, const OptionalDoubles& p
                 const OptionalDoubles& cluster_sizes) {
   check_outcomes(table, outcomes);
   return a_number_each({table, span_of(predictions), span_of(groups), span_of(weights), {}, span_of(cluster_sizes)},
-                       [&](const ModelRows& part, std::size_t first, std::span<double> out) {
+                       [&](const widthwise::Rows& part, std::size_t first, std::span<double> out) {
                          model.p_values(part, span_of(outcomes).subspan(first, out.size()), out);
                        });
 }
@@ -127,7 +126,7 @@ Vector p_values(const Model& model, const Table& table, const OptionalDoubles& p
 Vector scores(const Model& model, const Table& table, const OptionalDoubles& predictions, const Doubles& outcomes) {
   check_outcomes(table, outcomes);
   return a_number_each({table, span_of(predictions), {}},
-                       [&](const ModelRows& part, std::size_t first, std::span<double> out) {
+                       [&](const widthwise::Rows& part, std::size_t first, std::span<double> out) {
                          model.scores(part, span_of(outcomes).subspan(first, out.size()), out);
                        });
 }
@@ -138,12 +137,12 @@ Matrix quantiles(const Model& model, const Table& table, const OptionalDoubles& 
   const std::vector<Level> levels = levels_of(probabilities);
   return numbers_each({table, span_of(predictions), span_of(groups), span_of(weights), {}, span_of(cluster_sizes)},
                       levels.size(),
-                      [&](const ModelRows& part, MutableMatrixView out) { model.quantiles(part, levels, out); });
+                      [&](const widthwise::Rows& part, MutableMatrixView out) { model.quantiles(part, levels, out); });
 }
 
 Matrix parameters(const Model& model, const Table& table, const OptionalDoubles& predictions) {
   return numbers_each({table, span_of(predictions), {}}, model.parts().rule.parameter_count(),
-                      [&](const ModelRows& part, MutableMatrixView out) { model.parameters(part, out); });
+                      [&](const widthwise::Rows& part, MutableMatrixView out) { model.parameters(part, out); });
 }
 
 /// The distances from f(x) to the lower and upper bounds at the scores of each row (n x m each).
@@ -160,7 +159,7 @@ std::pair<Matrix, Matrix> half_widths(const Model& model, const Table& table, co
   auto lower = room_for(n * m);
   auto upper = room_for(n * m);
   std::vector<double> numbers;
-  Rows{table, span_of(predictions), {}}.for_each_part([&](const ModelRows& part, std::size_t first) {
+  Rows{table, span_of(predictions), {}}.for_each_part([&](const widthwise::Rows& part, std::size_t first) {
     const std::size_t count = part.x.rows();
     numbers.resize(count * columns);
     model.parameters(part, {numbers.data(), count, columns});
@@ -194,7 +193,7 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
   const std::size_t columns = rule.parameter_count();
   std::vector<double> numbers;
   return a_number_each({table, span_of(predictions), {}},
-                       [&](const ModelRows& part, std::size_t, std::span<double> out) {
+                       [&](const widthwise::Rows& part, std::size_t, std::span<double> out) {
                          numbers.resize(out.size() * columns);
                          model.parameters(part, {numbers.data(), out.size(), columns});
                          form->coefficients({numbers.data(), out.size(), columns}, out, {});
@@ -425,12 +424,12 @@ void bind_parts(nb::class_<Model>& model) {
       .def_prop_ro("has_categories", &has_categories)
       .def_prop_ro("target", [](const Model& self) { return self.parts().target; })
       .def_prop_ro("prediction", [](const Model& self) { return self.parts().prediction; })
-      .def_prop_ro("group", [](const Model& self) { return self.parts().group; })
-      .def_prop_ro("weight", [](const Model& self) { return self.parts().weight; })
+      .def_prop_ro("group", [](const Model& self) { return self.parts().columns[Role::kGroup]; })
+      .def_prop_ro("weight", [](const Model& self) { return self.parts().columns[Role::kWeight]; })
       .def_prop_ro("needs_weights",
                    [](const Model& self) { return self.scheme().reads(Role::kWeight, Step::kPredict); })
       .def_prop_ro("weighted", [](const Model& self) { return self.scheme().weighs_new_rows(); })
-      .def_prop_ro("cluster", [](const Model& self) { return self.parts().cluster; })
+      .def_prop_ro("cluster", [](const Model& self) { return self.parts().columns[Role::kCluster]; })
       .def_prop_ro("clustered", [](const Model& self) { return self.scheme().reads(Role::kCluster, Step::kCalibrate); })
       .def_prop_ro("cluster_coverage",
                    [](const Model& self) { return std::string(name_of(self.parts().cluster_coverage)); })

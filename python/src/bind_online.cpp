@@ -33,7 +33,7 @@ class IntervalRoom {
   /// Call write(rows, index of the first, predictions, lower, upper) for consecutive parts.
   template <class Write>
   void fill(const Rows& rows, const Write& write) {
-    rows.for_each_part_when_released([&](const ModelRows& part, std::size_t first) {
+    rows.for_each_part_when_released([&](const widthwise::Rows& part, std::size_t first) {
       const std::size_t count = part.x.rows();
       double* const lower = bounds_.get() + first * 2 * k_;
       write(part, first, std::span(f_.get() + first, count), MutableMatrixView(lower, count, k_, 2 * k_),
@@ -70,7 +70,7 @@ std::tuple<std::uint64_t, Vector, Cube> issue(SharedOnline& shared, const Model&
         online.quantiles(q);
         RowSketch issued(OnlineCalibration::kBatchCapacity);
         std::vector<std::uint64_t> hashes;
-        room.fill(rows, [&](const ModelRows& part, std::size_t, std::span<double> f, auto lower, auto upper) {
+        room.fill(rows, [&](const widthwise::Rows& part, std::size_t, std::span<double> f, auto lower, auto upper) {
           model.intervals_at(part, {q.data(), part.x.rows(), k, 0}, f, lower, upper);
           hashes.resize(part.x.rows());
           model.row_hashes(part, hashes);
@@ -92,7 +92,7 @@ void observe(SharedOnline& shared, std::uint64_t batch, const Model& model, cons
       [&](OnlineCalibration& online) {
         OnlineCalibration later = online;
         RowSketch seen;
-        rows.for_each_part_when_released([&](const ModelRows& part, std::size_t first) {
+        rows.for_each_part_when_released([&](const widthwise::Rows& part, std::size_t first) {
           const std::span<const double> y = span_of(outcomes).subspan(first, part.x.rows());
           model.observe(later, batch, part, y);
           model.sketch(seen, part, y);
@@ -115,9 +115,10 @@ std::tuple<Vector, Cube, std::string> track(SharedOnline& shared, const Model& m
       [&](OnlineCalibration& online) {
         OnlineCalibration later = online;
         Tracker tracker(model, later, {.batch_size = batch_size, .delay = delay});
-        room.fill(rows, [&](const ModelRows& part, std::size_t first, std::span<double> f, auto lower, auto upper) {
-          tracker.track(part, span_of(outcomes).subspan(first, part.x.rows()), f, lower, upper);
-        });
+        room.fill(rows,
+                  [&](const widthwise::Rows& part, std::size_t first, std::span<double> f, auto lower, auto upper) {
+                    tracker.track(part, span_of(outcomes).subspan(first, part.x.rows()), f, lower, upper);
+                  });
         tracker.finish();
         online = std::move(later);
         return tracker.warning();

@@ -90,12 +90,12 @@ struct Rows {
         const std::size_t columns = values.empty() ? 0 : values.size() / table.rows();
         return values.subspan(first * columns, x.rows() * columns);
       };
-      use(ModelRows{.x = x,
-                    .predictions = part(predictions),
-                    .groups = part(groups),
-                    .weights = part(weights),
-                    .clusters = part(clusters),
-                    .cluster_sizes = part(cluster_sizes)},
+      use(widthwise::Rows{.x = x,
+                          .predictions = part(predictions),
+                          .groups = part(groups),
+                          .weights = part(weights),
+                          .clusters = part(clusters),
+                          .cluster_sizes = part(cluster_sizes)},
           first);
     });
   }

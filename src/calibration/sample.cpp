@@ -10,6 +10,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/labels.hpp>
 #include <widthwise/random.hpp>
+#include <widthwise/roles.hpp>
 #include <widthwise/weights.hpp>
 
 #include "calibration/checks.hpp"
@@ -125,18 +126,7 @@ void refuse_reserved(std::span<const std::int64_t> keys, const RowNumbers& numbe
                              numbers[static_cast<std::size_t>(found - keys.begin())], what);
 }
 
-[[noreturn]] void refuse_missing_weights() {
-  throw Error(ErrorCode::kInvalidArgument,
-              "Calibration::add: the calibration has weights, but these rows have none; pass the likelihood ratio of "
-              "each row, on the same scale");
-}
-
-[[noreturn]] void refuse_with_clusters() {
-  throw Error(
-      ErrorCode::kInvalidArgument,
-      "Calibration::add: rows with clusters take neither groups nor weights: rows are stored by group or by "
-      "cluster, and the likelihood ratio of a row does not determine that of its cluster; leave one of them out");
-}
+constexpr const char* kAdd = "Calibration::add";
 
 /// `size` values that come with n scores, or none.
 void check_size(std::size_t size, std::size_t n, const char* name) {
@@ -150,7 +140,14 @@ void check_size(std::size_t size, std::size_t n, const char* name) {
 void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   if (std::isnan(row.score) || !internal::valid_weight(row.weight)) refuse_row(row_number, row);
   if (row.cluster) {
-    if (row.group || row.weight != 1) refuse_with_clusters();
+    const bool is_weighted = row.weight != 1;
+    if (row.group || is_weighted) {
+      Combination()
+          .add(Role::kCluster)
+          .add(Role::kGroup, row.group.has_value())
+          .add(Role::kWeight, is_weighted)
+          .check(kAdd);
+    }
     refuse_reserved({&*row.cluster, 1}, row_number, "cluster");
   }
   if (row.group) refuse_reserved({&*row.group, 1}, row_number, "group");
@@ -222,12 +219,12 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   refuse_reserved(groups, numbers, "group");
   refuse_reserved(clusters, numbers, "cluster");
   if (!clusters.empty()) {
-    if (!groups.empty() || !weights.empty()) refuse_with_clusters();
+    Combination().add(Role::kCluster).add(Role::kGroup, !groups.empty()).add(Role::kWeight, !weights.empty()).check(kAdd);
     take_keys(RowKeys::kClusters);
     add_keyed(RowKeys::kClusters, numbers, scores, above, {}, clusters);
     return;
   }
-  if (weights.empty() && has_weights()) refuse_missing_weights();
+  check_need(Role::kWeight, has_weights(), !weights.empty(), kAdd);
   take_keys(groups.empty() ? RowKeys::kNone : RowKeys::kGroups);
   if (!groups.empty()) {
     add_keyed(RowKeys::kGroups, numbers, scores, above, weights, groups);

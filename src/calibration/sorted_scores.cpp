@@ -7,6 +7,7 @@
 #include <utility>
 #include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/roles.hpp>
 
 #include "calibration/checks.hpp"
 #include "calibration/group_index.hpp"
@@ -57,33 +58,13 @@ struct SplitInteger {
   double low;
 };
 
+/// Throw if scores with weights have no such guarantee.
 void refuse_weights(const Guarantee& guarantee) {
-  if (guarantee.is_marginal()) return;
-  throw internal::make_error(ErrorCode::kInvalidArgument,
-                             "guarantee {} is not available for weighted calibration; use the guarantee 'marginal', or "
-                             "calibrate without weights",
-                             guarantee.to_string());
-}
-
-void refuse_clusters(const Guarantee& guarantee) {
-  if (guarantee.is_marginal()) return;
-  throw internal::make_error(ErrorCode::kInvalidArgument,
-                             "guarantee {} is not available for calibration by clusters; use the guarantee 'marginal'",
-                             guarantee.to_string());
+  if (!guarantee.is_marginal()) Combination().add(Role::kWeight).add(guarantee).check("");
 }
 
 /// See SortedScores.
-void check_pool(const Calibration& calibration, const Guarantee& guarantee, std::uint64_t pool_below) {
-  if (pool_below == 0) return;
-  if (!guarantee.is_marginal()) {
-    throw internal::make_error(ErrorCode::kInvalidArgument,
-                               "guarantee {} is not available for pooled groups; use the guarantee 'marginal', or do "
-                               "not pool groups",
-                               guarantee.to_string());
-  }
-  if (calibration.has_weights()) {
-    throw Error(ErrorCode::kInvalidArgument, "weighted calibration cannot pool groups; calibrate without weights");
-  }
+void check_pool(const Calibration& calibration, std::uint64_t pool_below) {
   if (pool_below > calibration.options().capacity) {
     throw internal::make_error(ErrorCode::kInvalidArgument,
                                "cannot pool groups of fewer than {} rows: a calibration keeps {} per group", pool_below,
@@ -239,11 +220,15 @@ SortedScores::Group SortedScores::rank_rows(std::span<const Calibration::Entry> 
 SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guarantee, std::uint64_t pool_below,
                            const ClusterRule& clusters)
     : weighted_(calibration.has_weights()), by_group_(calibration.keys() == RowKeys::kGroups), guarantee_(guarantee) {
-  if (weighted_) refuse_weights(guarantee);
-  check_pool(calibration, guarantee, pool_below);
+  Combination()
+      .add(guarantee)
+      .add(Role::kWeight, weighted_)
+      .add(Role::kCluster, calibration.keys() == RowKeys::kClusters)
+      .add(Choice::kPooledGroups, pool_below > 0)
+      .check("");
+  check_pool(calibration, pool_below);
   auto index = std::make_shared<internal::GroupIndex>();
   if (calibration.keys() == RowKeys::kClusters) {
-    refuse_clusters(guarantee);
     clusters_ = calibration.clusters();
     (void)index->add(0);
     form_ = clusters.form;

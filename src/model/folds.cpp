@@ -50,10 +50,10 @@ void check_fold(const ModelParts& parts, std::size_t k) {
   expect(fold.outcome_space == parts.outcome_space, "has another range or step of outcomes than the model");
   expect(same_kinds(model, parts.categories, parts.features.size()),
          "has categories where the model has numbers, or numbers where it has categories");
-  const std::string refusal = model.scheme().refusal(SchemeUse::kFold);
-  expect(refusal.empty(), refusal);
+  if (const std::string refusal = model.scheme().refusal(Choice::kFold, fmt::format("fold {}", k)); !refusal.empty()) {
+    refuse(refusal);
+  }
   expect(!fold.online, "tracks a stream; expected a model without a stream");
-  expect(fold.guarantee.is_marginal(), "has a training-conditional guarantee; expected a marginal one");
   expect(fold.calibration.rows_kept() > 0, "has no calibration rows");
 }
 
@@ -154,9 +154,9 @@ std::size_t FoldModels::block_rows() const {
   return std::clamp<std::size_t>(kBlockNumbers / numbers, 1, kMaxBlockRows);
 }
 
-ModelRows FoldModels::rows_for(std::size_t k, const ModelRows& rows, std::vector<double>& x,
-                               std::vector<double>& predictions) const {
-  ModelRows own = rows;
+Rows FoldModels::rows_for(std::size_t k, const Rows& rows, std::vector<double>& x,
+                          std::vector<double>& predictions) const {
+  Rows own = rows;
   const std::size_t n = rows.x.rows();
   const std::vector<Labels>& categories = models_[k]->parts().categories;
   // A category that the rows of this model did not have is missing, as it is in any new row.
@@ -177,7 +177,7 @@ ModelRows FoldModels::rows_for(std::size_t k, const ModelRows& rows, std::vector
   return own;
 }
 
-void FoldModels::evaluate(const ModelRows& rows, Block& block) const {
+void FoldModels::evaluate(const Rows& rows, Block& block) const {
   block.count = rows.x.rows();
   block.predictions.resize(models_.size());
   block.scaled.resize(models_.size());
@@ -212,11 +212,11 @@ double FoldModels::median_prediction(const Block& block, std::size_t row,
   return 2 * weight == all_rows_ ? median + (sorted[k + 1].first - median) / 2 : median;
 }
 
-void FoldModels::predictions(const ModelRows& rows, std::span<double> out) const {
+void FoldModels::predictions(const Rows& rows, std::span<double> out) const {
   intervals(rows, {}, out, {nullptr, out.size(), 0}, {nullptr, out.size(), 0});
 }
 
-void FoldModels::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+void FoldModels::intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                            MutableMatrixView lower, MutableMatrixView upper) const {
   const std::size_t n = rows.x.rows();
   const std::size_t part = block_rows();
@@ -245,7 +245,8 @@ void FoldModels::intervals(const ModelRows& rows, std::span<const Level> levels,
 }
 
 PredictedInterval FoldModels::predict(std::span<const double> x, const Level& level, std::span<const double> given,
-                                      std::optional<std::int64_t> /*group*/, std::optional<double> /*weight*/) const {
+                                      std::optional<std::int64_t> group, std::optional<double> /*weight*/) const {
+  if (group) static_cast<void>(one("groups"));
   PredictedInterval found;
   intervals({.x = {x.data(), 1, x.size()}, .predictions = given}, {&level, 1}, {&found.prediction, 1},
             {&found.lower, 1, 1}, {&found.upper, 1, 1});
@@ -253,10 +254,11 @@ PredictedInterval FoldModels::predict(std::span<const double> x, const Level& le
 }
 
 const OneModel& FoldModels::one(std::string_view what) const {
-  refuse(fmt::format("a cross-calibrated model has no {}; fit with split calibration (calibration 'split')", what));
+  refuse(Combination().add(Choice::kOneModel, true, what).add(Choice::kCrossCalibration).refusal());
 }
 
-void FoldModels::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+void FoldModels::p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const {
+  if (!rows.groups.empty()) static_cast<void>(one("groups"));
   const std::size_t n = rows.x.rows();
   const std::size_t part = block_rows();
   std::vector<double> scores(part);
@@ -264,7 +266,7 @@ void FoldModels::p_values(const ModelRows& rows, std::span<const double> outcome
   std::vector<double> predictions;
   std::ranges::fill(out, 1.0);  // the new row
   for (std::size_t first = 0; first < n; first += part) {
-    const ModelRows some = rows.slice(first, std::min(part, n - first));
+    const Rows some = rows.slice(first, std::min(part, n - first));
     const std::size_t count = some.x.rows();
     for (std::size_t k = 0; k < models_.size(); ++k) {
       models_[k]->scores(rows_for(k, some, x, predictions), outcomes.subspan(first, count), {scores.data(), count});

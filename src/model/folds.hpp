@@ -25,9 +25,9 @@ class FoldModels final : public RowPredictor {
 
   /// Write the median of the predictions of the fold models, weighted by their calibration rows; NaN if one is not
   /// finite.
-  void predictions(const ModelRows& rows, std::span<double> out) const override;
+  void predictions(const Rows& rows, std::span<double> out) const override;
 
-  void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+  void intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                  MutableMatrixView lower, MutableMatrixView upper) const override;
 
   [[nodiscard]] PredictedInterval predict(std::span<const double> x, const Level& level, std::span<const double> given,
@@ -35,7 +35,7 @@ class FoldModels final : public RowPredictor {
                                           std::optional<double> weight) const override;
 
   /// Write cross-conformal p-values.
-  void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const override;
+  void p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const override;
 
   [[nodiscard]] const OneModel& one(std::string_view what) const override;
 
@@ -45,9 +45,9 @@ class FoldModels final : public RowPredictor {
 
   [[nodiscard]] std::size_t block_rows() const;
   /// These rows as fold k takes them. `x` holds them if they are copied.
-  [[nodiscard]] ModelRows rows_for(std::size_t k, const ModelRows& rows, std::vector<double>& x,
-                                   std::vector<double>& predictions) const;
-  void evaluate(const ModelRows& rows, Block& block) const;
+  [[nodiscard]] Rows rows_for(std::size_t k, const Rows& rows, std::vector<double>& x,
+                              std::vector<double>& predictions) const;
+  void evaluate(const Rows& rows, Block& block) const;
   [[nodiscard]] double median_prediction(const Block& block, std::size_t row,
                                          std::vector<std::pair<double, std::uint64_t>>& sorted) const;
 

@@ -11,7 +11,7 @@ void NewWeights::evaluate(MatrixView x, std::span<double> out) const {
   for (double& value : out) value = learnt_weight(value);
 }
 
-std::span<const double> NewWeights::of(const ModelRows& rows, std::size_t first, std::size_t count,
+std::span<const double> NewWeights::of(const Rows& rows, std::size_t first, std::size_t count,
                                        std::vector<double>& memory) const {
   if (!rows.cluster_sizes.empty()) return rows.cluster_sizes.subspan(first, count);
   if (!rows.weights.empty()) return rows.weights.subspan(first, count);
@@ -28,7 +28,7 @@ std::optional<double> NewWeights::of_row(std::span<const double> x, std::optiona
   return weight;
 }
 
-void NewWeights::write(const ModelRows& rows, std::span<double> out) const {
+void NewWeights::write(const Rows& rows, std::span<double> out) const {
   if (!rows.weights.empty()) {
     std::ranges::copy(rows.weights, out.begin());
   } else if (learnt_ != nullptr) {

@@ -114,7 +114,7 @@ void OneModel::from_units(std::span<double> lower, std::span<double> upper) cons
 }
 
 template <class Use>
-void OneModel::for_each_block(const ModelRows& rows, const Use& use) const {
+void OneModel::for_each_block(const Rows& rows, const Use& use) const {
   const std::size_t n = rows.x.rows();
   const std::size_t wide_columns = features_ + outputs_;
   const std::size_t columns = predictor_.rule().parameter_count();
@@ -156,7 +156,7 @@ void OneModel::for_each_block(const ModelRows& rows, const Use& use) const {
 }
 
 template <class Use>
-void OneModel::for_each_outcome_block(const ModelRows& rows, std::span<const double> outcomes, const Use& use) const {
+void OneModel::for_each_outcome_block(const Rows& rows, std::span<const double> outcomes, const Use& use) const {
   std::array<double, kBlock> y;
   for_each_block(rows, [&](const Block& block) {
     const std::size_t count = block.predictions.size();
@@ -165,7 +165,7 @@ void OneModel::for_each_outcome_block(const ModelRows& rows, std::span<const dou
   });
 }
 
-void OneModel::predictions(const ModelRows& rows, std::span<double> out) const {
+void OneModel::predictions(const Rows& rows, std::span<double> out) const {
   std::vector<double> own;
   std::span<const double> found = rows.predictions;
   if (base_ != nullptr && outputs_ == 1) return base_->evaluate(rows.x, {out.data(), out.size(), 1});
@@ -183,7 +183,7 @@ void OneModel::predictions(const ModelRows& rows, std::span<double> out) const {
 }
 
 /// Part by part, so that quantiles are computed once for many rows and their memory is bounded.
-void OneModel::intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+void OneModel::intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                          MutableMatrixView lower, MutableMatrixView upper) const {
   const std::size_t n = rows.x.rows();
   const std::size_t k = levels.size();
@@ -200,7 +200,7 @@ void OneModel::intervals(const ModelRows& rows, std::span<const Level> levels, s
   }
 }
 
-void OneModel::intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions,
+void OneModel::intervals_at(const Rows& rows, MatrixView scores, std::span<double> predictions,
                             MutableMatrixView lower, MutableMatrixView upper) const {
   const std::size_t k = lower.columns();
   const bool direct = lower.contiguous() && upper.contiguous();
@@ -250,7 +250,7 @@ PredictedInterval OneModel::predict(std::span<const double> x, const Level& leve
   return {f, lower, upper};
 }
 
-void OneModel::p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+void OneModel::p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const {
   std::vector<double> learnt;
   for_each_outcome_block(rows, outcomes, [&](const Block& block, std::span<const double> y) {
     PredictionRows some = block.rows;
@@ -259,7 +259,7 @@ void OneModel::p_values(const ModelRows& rows, std::span<const double> outcomes,
   });
 }
 
-void OneModel::quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
+void OneModel::quantiles(const Rows& rows, std::span<const Level> probabilities, MutableMatrixView out) const {
   std::vector<double> learnt;
   for_each_block(rows, [&](const Block& block) {
     const MutableMatrixView part = out.slice(block.first, block.predictions.size());
@@ -273,7 +273,7 @@ void OneModel::quantiles(const ModelRows& rows, std::span<const Level> probabili
   });
 }
 
-void OneModel::parameters(const ModelRows& rows, std::span<double> predictions, MutableMatrixView out) const {
+void OneModel::parameters(const Rows& rows, std::span<double> predictions, MutableMatrixView out) const {
   for_each_block(rows, [&](const Block& block) {
     std::ranges::copy(block.predictions, predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
     if (out.columns() == 0) return;
@@ -283,13 +283,13 @@ void OneModel::parameters(const ModelRows& rows, std::span<double> predictions, 
   });
 }
 
-void OneModel::scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const {
+void OneModel::scores(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const {
   for_each_outcome_block(rows, outcomes, [&](const Block& block, std::span<const double> y) {
     predictor_.rule().scores(block.rows, y, out.subspan(block.first, y.size()));
   });
 }
 
-void OneModel::score_rows(const ModelRows& rows, std::span<const double> outcomes, std::span<double> scores,
+void OneModel::score_rows(const Rows& rows, std::span<const double> outcomes, std::span<double> scores,
                           std::span<bool> above) const {
   for_each_outcome_block(rows, outcomes, [&](const Block& block, std::span<const double> y) {
     for (std::size_t i = 0; i < y.size(); ++i) above[block.first + i] = y[i] > block.rows.predictions[i];

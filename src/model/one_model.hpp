@@ -24,30 +24,30 @@ class OneModel final : public RowPredictor {
 
   [[nodiscard]] std::size_t outputs() const override { return outputs_; }
   [[nodiscard]] const SortedScores& sorted() const override { return predictor_.sorted(); }
-  void predictions(const ModelRows& rows, std::span<double> out) const override;
-  void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+  void predictions(const Rows& rows, std::span<double> out) const override;
+  void intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                  MutableMatrixView lower, MutableMatrixView upper) const override;
   [[nodiscard]] PredictedInterval predict(std::span<const double> x, const Level& level, std::span<const double> given,
                                           std::optional<std::int64_t> group,
                                           std::optional<double> weight) const override;
-  void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const override;
+  void p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const override;
   [[nodiscard]] const OneModel& one(std::string_view /*what*/) const override { return *this; }
 
   /// Write the intervals of Model::intervals_at.
-  void intervals_at(const ModelRows& rows, MatrixView scores, std::span<double> predictions, MutableMatrixView lower,
+  void intervals_at(const Rows& rows, MatrixView scores, std::span<double> predictions, MutableMatrixView lower,
                     MutableMatrixView upper) const;
 
   /// Write the quantiles of Model::quantiles.
-  void quantiles(const ModelRows& rows, std::span<const Level> probabilities, MutableMatrixView out) const;
+  void quantiles(const Rows& rows, std::span<const Level> probabilities, MutableMatrixView out) const;
 
   /// Write f(x) (n) and the parameters of Model::parameters.
-  void parameters(const ModelRows& rows, std::span<double> predictions, MutableMatrixView out) const;
+  void parameters(const Rows& rows, std::span<double> predictions, MutableMatrixView out) const;
 
   /// Write the scores of Model::scores.
-  void scores(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const;
+  void scores(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
   /// Write the scores and sides of Model::score_rows.
-  void score_rows(const ModelRows& rows, std::span<const double> outcomes, std::span<double> scores,
+  void score_rows(const Rows& rows, std::span<const double> outcomes, std::span<double> scores,
                   std::span<bool> above) const;
 
   /// Convert predictions to units; NaN, which gives an infinite interval, if they are not finite.
@@ -60,11 +60,11 @@ class OneModel final : public RowPredictor {
   struct Block;
 
   template <class Use>
-  void for_each_block(const ModelRows& rows, const Use& use) const;
+  void for_each_block(const Rows& rows, const Use& use) const;
 
   /// Call use(block, outcomes in units) for blocks of rows.
   template <class Use>
-  void for_each_outcome_block(const ModelRows& rows, std::span<const double> outcomes, const Use& use) const;
+  void for_each_outcome_block(const Rows& rows, std::span<const double> outcomes, const Use& use) const;
 
   std::size_t features_;
   std::size_t outputs_;

@@ -31,10 +31,10 @@ class RowPredictor : public Interface {
   [[nodiscard]] virtual const SortedScores& sorted() const = 0;
 
   /// Write the predictions of Model::predictions.
-  virtual void predictions(const ModelRows& rows, std::span<double> out) const = 0;
+  virtual void predictions(const Rows& rows, std::span<double> out) const = 0;
 
   /// Write the predictions and intervals of Model::intervals.
-  virtual void intervals(const ModelRows& rows, std::span<const Level> levels, std::span<double> predictions,
+  virtual void intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                          MutableMatrixView lower, MutableMatrixView upper) const = 0;
 
   /// The prediction and the interval of one row. `given` are its predictions, if the model needs them; `weight` is its
@@ -44,7 +44,7 @@ class RowPredictor : public Interface {
                                                   std::optional<double> weight) const = 0;
 
   /// Write the p-values of Model::p_values.
-  virtual void p_values(const ModelRows& rows, std::span<const double> outcomes, std::span<double> out) const = 0;
+  virtual void p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const = 0;
 
   /// The one model that predicts rows. Throws kInvalidArgument if there are several, so that rows have no `what`.
   [[nodiscard]] virtual const OneModel& one(std::string_view what) const = 0;

@@ -416,7 +416,7 @@ std::string fitted(const EvaluationPage& page) {
        count(model.scheme().rows(parts.calibration)) + model.scheme().describe(parts.calibration).parts},
       {"Guarantee", model.guarantee_statement().kind},
       {"Features", features_text(model)}};
-  if (!parts.group.empty()) facts.emplace_back("Groups", "by " + parts.group);
+  if (parts.columns.has(Role::kGroup)) facts.emplace_back("Groups", "by " + parts.columns[Role::kGroup]);
   if (const std::string outcomes = parts.outcome_space.to_string(); !outcomes.empty()) {
     facts.emplace_back("Outcomes", outcomes);
   }

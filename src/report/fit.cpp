@@ -112,16 +112,16 @@ std::string to_text(const FitResult& result, const std::optional<FitFiles>& file
   }
   text += "  base error        " + significant(report.base_error) + ", mean |" + internal::printable(parts.target) +
           " - prediction| " + internal::kind_of_errors(parts) + "\n\n";
+  const RoleNames& columns = result.model.scheme().options().columns;
   if (report.widths_measured()) {
     text += std::string("On the hold-out") + (folds > 0 ? " of the first fold model" : "") + ", at level " +
             parts.levels.front().to_string() + ":\n\n" +
-            goals_text(report, parts.cluster.empty() && result.model.scheme().options().time.empty()) + "\n";
+            goals_text(report, !columns.has(Role::kCluster) && !columns.has(Role::kTime)) + "\n";
   }
   text += internal::wrapped(report.summary()) + "\n";
-  if (result.model.scheme().options().time.empty()) return text;
+  if (!columns.has(Role::kTime)) return text;
   return text + "\n" +
-         internal::wrapped("The rows are split by the time in '" +
-                           internal::printable(result.model.scheme().options().time) +
+         internal::wrapped("The rows are split by the time in '" + internal::printable(columns[Role::kTime]) +
                            "'. Rows ordered in time are rarely exchangeable, so the coverage of later rows is not "
                            "guaranteed: measure it with evaluate, and adapt to changes with track.") +
          "\n";
@@ -134,13 +134,13 @@ std::string to_json(const FitResult& result, const std::optional<FitFiles>& file
   if (files) json = {{"model", files->model}, {"table", files->table}, {"left_out", files->left_out}};
   json.update(
       {{"target", parts.target},
-       {"group", internal::or_null(parts.group)},
-       {"cluster", internal::or_null(parts.cluster)},
-       {"time", internal::or_null(result.model.scheme().options().time)},
+       {"group", internal::or_null(parts.columns[Role::kGroup])},
+       {"cluster", internal::or_null(parts.columns[Role::kCluster])},
+       {"time", internal::or_null(result.model.scheme().options().columns[Role::kTime])},
        {"features", parts.features},
        {"fit_rows", report.fit_rows},
        {"holdout_rows", report.holdout_rows},
-       {"weight", internal::or_null(parts.weight)},
+       {"weight", internal::or_null(parts.columns[Role::kWeight])},
        {"calibration_rows", report.calibration_rows},
        {"effective_rows", report.effective_rows},
        {"calibration_clusters", internal::cluster_count_json(result.model.scheme().describe(parts.calibration))},

@@ -93,10 +93,12 @@ void add_model(Lines& lines, const Model& model) {
   if (const std::string outcomes = parts.outcome_space.to_string(); !outcomes.empty()) lines.add("outcomes", outcomes);
   lines.add("fitted on", count_of(parts.fit_rows, "row"));
   lines.add("calibration", calibration_text(model));
-  if (!parts.weight.empty()) lines.add("weights", "column '" + printable(parts.weight) + "'");
+  if (parts.columns.has(Role::kWeight))
+    lines.add("weights", "column '" + printable(parts.columns[Role::kWeight]) + "'");
   if (parts.shift != nullptr) lines.add("weights", "learnt: " + parts.shift->describe().summary);
-  if (!parts.group.empty()) lines.add("groups", "column '" + printable(parts.group) + "'");
-  if (!parts.cluster.empty()) lines.add("clusters", "column '" + printable(parts.cluster) + "'");
+  if (parts.columns.has(Role::kGroup)) lines.add("groups", "column '" + printable(parts.columns[Role::kGroup]) + "'");
+  if (parts.columns.has(Role::kCluster))
+    lines.add("clusters", "column '" + printable(parts.columns[Role::kCluster]) + "'");
   for (const auto& [name, value] : model.scheme().describe(parts.calibration).lines) lines.add(name, value);
 }
 
@@ -161,11 +163,11 @@ std::string to_json(const ModelReport& report) {
        {"target", parts.target},
        {"prediction", internal::or_null(parts.prediction)},
        {"upper_prediction", internal::or_null(parts.upper_prediction)},
-       {"group", internal::or_null(parts.group)},
-       {"cluster", internal::or_null(parts.cluster)},
+       {"group", internal::or_null(parts.columns[Role::kGroup])},
+       {"cluster", internal::or_null(parts.columns[Role::kCluster])},
        {"cluster_rule", internal::cluster_rule_json(description)},
        {"pool_groups", parts.pool_groups},
-       {"weight", internal::or_null(parts.weight)},
+       {"weight", internal::or_null(parts.columns[Role::kWeight])},
        {"shift", function_json(parts.shift.get())},
        {"features", parts.features},
        {"categories", categories_json(report.model)},

@@ -21,53 +21,16 @@ class Clusters final : public CalibrationScheme {
     return step == Step::kPredict ? role == Role::kClusterSize && counts_rows() : role == Role::kCluster;
   }
 
-  [[nodiscard]] std::string dependence() const override { return "this model has clusters"; }
+  [[nodiscard]] bool has_independent_rows() const override { return false; }
 
-  [[nodiscard]] std::string no_cluster_sizes() const override {
-    return counts_rows() ? "" : "each cluster counts once in this model";
+  [[nodiscard]] Combination combination() const override {
+    return CalibrationScheme::combination().add(Role::kCluster).add(Choice::kEachClusterOnce, !counts_rows());
   }
 
-  void check_roles(const GivenRoles& given, Step step) const override {
-    CalibrationScheme::check_roles(given, step);
-    if (step == Step::kCalibrate && !options().cluster.empty() && !given.clusters) {
-      refuse_parts(fmt::format("the model calibrates by the clusters in '{}'; pass a cluster for every row",
-                               printable(options().cluster)));
-    }
-  }
-
-  void check(const Calibration& calibration) const override {
-    if (options().cluster.empty()) return;
-    const std::string name = printable(options().cluster);
-    if (!options().group.empty() || !options().weight.empty() || options().learns_weights) {
-      refuse_parts(fmt::format("the model has clusters in '{}' and {}; expected one of them", name,
-                               options().group.empty() ? "weights" : "groups"));
-    }
-    if (!options().guarantee.is_marginal()) {
-      refuse_parts(
-          fmt::format("guarantee {} is not available for calibration by clusters; use the guarantee 'marginal'",
-                      options().guarantee.to_string()));
-    }
-    if (calibration.keys() != RowKeys::kClusters && rows_seen_ > 0) {
-      refuse_parts(
-          fmt::format("the model calibrates by the clusters in '{}', but the calibration rows have no clusters; pass a "
-                      "cluster for every row",
-                      name));
-    }
-  }
-
-  [[nodiscard]] std::string refusal(SchemeUse use) const override {
-    switch (use) {
-      case SchemeUse::kStream:
-        return "a stream is tracked row by row, but this model counts clusters; track a model without clusters";
-      case SchemeUse::kTimeOrder:
-        return "the calibration has clusters; expected one without clusters, because rows of a cluster are not "
-               "independent";
-      case SchemeUse::kFold:
-        return "has clusters; expected a calibration without clusters";
-      case SchemeUse::kQuantiles:
-        return "";
-    }
-    return "";
+  void check_rows(const Calibration& calibration) const override {
+    const bool rows_lack = calibration.keys() != RowKeys::kClusters && rows_seen_ > 0;
+    check_need(Role::kCluster, options().columns.has(Role::kCluster), !rows_lack, "Model",
+               options().columns[Role::kCluster]);
   }
 
   [[nodiscard]] GuaranteeStatement guarantee(const Level& /*level*/) const override {

@@ -24,11 +24,6 @@ using SchemePointer = std::shared_ptr<const CalibrationScheme>;
 /// What a marginal guarantee averages over.
 inline constexpr const char* kOnAverage = "on average over calibration sets and new rows";
 
-/// Why clusters are not combined; docs/mathematics.md has the proofs and a counterexample.
-inline constexpr const char* kNotWithClusters =
-    "rows with clusters take neither groups nor weights: rows are stored by group or by cluster, and the likelihood "
-    "ratio of a row does not determine that of its cluster; leave one of them out";
-
 [[noreturn]] inline void refuse_parts(const std::string& what) {
   throw Error(ErrorCode::kInvalidArgument, "Model: " + what);
 }

@@ -18,45 +18,6 @@ class Folds final : public CalibrationScheme {
 
   [[nodiscard]] bool takes_rows() const override { return false; }
 
-  void check_roles(const GivenRoles& given, Step step) const override {
-    CalibrationScheme::check_roles(given, step);
-    if (given.groups) {
-      refuse_parts("a cross-calibrated model has no groups; fit with split calibration (calibration 'split')");
-    }
-  }
-
-  void check(const Calibration& /*calibration*/) const override {
-    if (!options().group.empty() || options().pool_groups > 0) {
-      refuse_parts("cross-calibration does not calibrate groups separately; use split calibration");
-    }
-    if (!options().cluster.empty()) refuse_parts("cross-calibration has no clusters; use split calibration");
-    if (!options().weight.empty() || options().learns_weights) {
-      refuse_parts("cross-calibration has no weights; use split calibration");
-    }
-    if (!options().guarantee.is_marginal()) {
-      refuse_parts(
-          fmt::format("cross-calibration has no guarantee {}; use the guarantee 'marginal', or fit with split "
-                      "calibration",
-                      options().guarantee.to_string()));
-    }
-  }
-
-  [[nodiscard]] std::string refusal(SchemeUse use) const override {
-    switch (use) {
-      case SchemeUse::kStream:
-        return "a cross-calibrated model cannot track a stream; fit with split calibration (calibration 'split')";
-      case SchemeUse::kTimeOrder:
-        return "the scores of a cross-calibrated model come from several models, so they are not exchangeable with "
-               "those of new rows; fit with split calibration (calibration 'split')";
-      case SchemeUse::kFold:
-        return "is a cross-calibrated model; expected a model without folds";
-      case SchemeUse::kQuantiles:
-        return "a cross-calibrated model has no quantiles of the outcome, but an end of its interval is a one-sided "
-               "bound of the same level; fit with split calibration (calibration 'split')";
-    }
-    return "";
-  }
-
   [[nodiscard]] GuaranteeStatement guarantee(const Level& level) const override {
     return {.kind = "cross-calibration",
             .text = fmt::format("coverage of at least 1 - 2 alpha - d, which is {} at level {}, on average over "

@@ -43,33 +43,11 @@ class Groups final : public CalibrationScheme {
 
   [[nodiscard]] std::string scope() const override { return " in each group"; }
 
-  void check_roles(const GivenRoles& given, Step step) const override {
-    if (step == Step::kCalibrate && !options().group.empty() && !given.groups) {
-      refuse_parts(fmt::format("the model calibrates each group in '{}' separately; pass a group for every row",
-                               printable(options().group)));
-    }
-    CalibrationScheme::check_roles(given, step);
-  }
+  [[nodiscard]] Combination combination() const override { return CalibrationScheme::combination().add(Role::kGroup); }
 
-  void check(const Calibration& calibration) const override {
-    if (calibration.keys() == RowKeys::kGroups || calibration.rows_seen() == 0) return;
-    refuse_parts(
-        fmt::format("the model calibrates each group in '{}' separately, but the calibration rows have no groups; "
-                    "pass a group for every row",
-                    printable(options().group)));
-  }
-
-  [[nodiscard]] std::string refusal(SchemeUse use) const override {
-    switch (use) {
-      case SchemeUse::kStream:
-        return "a stream has one quantile for all rows, but this model has groups; track a model without groups";
-      case SchemeUse::kFold:
-        return "has groups; expected a calibration without groups";
-      case SchemeUse::kTimeOrder:
-      case SchemeUse::kQuantiles:
-        return "";
-    }
-    return "";
+  void check_rows(const Calibration& calibration) const override {
+    const bool rows_lack = calibration.keys() != RowKeys::kGroups && calibration.rows_seen() > 0;
+    check_need(Role::kGroup, true, !rows_lack, "Model", options().columns[Role::kGroup]);
   }
 
   [[nodiscard]] GuaranteeStatement guarantee(const Level& /*level*/) const override {

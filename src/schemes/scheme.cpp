@@ -23,12 +23,12 @@ std::string internal::with_guarantee(const Guarantee& guarantee) {
 }
 
 std::shared_ptr<const CalibrationScheme> CalibrationScheme::of(SchemeOptions options, const Calibration& calibration) {
-  const bool has_weights = options.learns_weights || !options.weight.empty() || calibration.has_weights();
-  const bool has_time = !options.time.empty();
+  const bool has_weights = options.learns_weights || options.columns.has(Role::kWeight) || calibration.has_weights();
+  const bool has_time = options.columns.has(Role::kTime);
   // Columns that options name decide; check() refuses rows that were added with other ones.
-  const bool names_none = options.cluster.empty() && options.group.empty();
-  const bool has_clusters = names_none ? calibration.keys() == RowKeys::kClusters : !options.cluster.empty();
-  const bool has_groups = names_none ? calibration.keys() == RowKeys::kGroups : !options.group.empty();
+  const bool names_none = !options.columns.has(Role::kCluster) && !options.columns.has(Role::kGroup);
+  const bool has_clusters = names_none ? calibration.keys() == RowKeys::kClusters : options.columns.has(Role::kCluster);
+  const bool has_groups = names_none ? calibration.keys() == RowKeys::kGroups : options.columns.has(Role::kGroup);
   internal::SchemePointer scheme;
   if (!options.rows_by_fold.empty()) {
     scheme = internal::make_folds(std::move(options), calibration);
@@ -53,19 +53,39 @@ CalibrationScheme::CalibrationScheme(SchemeOptions options, const Calibration& c
 
 bool CalibrationScheme::reads(Role /*role*/, Step /*step*/) const { return false; }
 
-void CalibrationScheme::check_roles(const GivenRoles& given, Step step) const {
-  if (step == Step::kCalibrate && given.clusters && given.groups) {
-    internal::refuse_parts(internal::kNotWithClusters);
+void CalibrationScheme::check_roles(const Rows& rows, Step step) const {
+  if (rows.x.rows() == 0) return;
+  for (const RoleEntry& entry : roles()) {
+    // Rows to predict may lack a label: they then have the quantile of no group, or are in a new cluster.
+    const bool may_lack = entry.kind == RoleKind::kLabel ? step != Step::kCalibrate : entry.role == Role::kClusterSize;
+    if (may_lack || !options_.columns.has(entry.role) || !reads(entry.role, step)) continue;
+    check_need(entry.role, true, rows.has(entry.role), "Model", options_.columns[entry.role]);
   }
+  if (step != Step::kCalibrate || !rows.has(Role::kCluster)) return;
+  combination().add(Role::kCluster).add(Role::kGroup, rows.has(Role::kGroup)).check("Model");
 }
 
-void CalibrationScheme::check(const Calibration& /*calibration*/) const {}
+Combination CalibrationScheme::combination() const {
+  return Combination()
+      .add(options_.columns)
+      .add(options_.guarantee)
+      .add(Choice::kLearntWeights, options_.learns_weights)
+      .add(Choice::kPooledGroups, options_.pool_groups > 0)
+      .add(Choice::kCrossCalibration, !options_.rows_by_fold.empty());
+}
+
+void CalibrationScheme::check(const Calibration& calibration) const {
+  combination().check("Model");
+  check_rows(calibration);
+}
 
 std::string CalibrationScheme::refuses(const Calibration& calibration) const {
   return calibration.has_weights() ? "has weights; expected a calibration without weights, as in the model" : "";
 }
 
-std::string CalibrationScheme::refusal(SchemeUse /*use*/) const { return {}; }
+std::string CalibrationScheme::refusal(Choice use, std::string_view name) const {
+  return combination().add(use, true, name).refusal();
+}
 
 CalibrationRanks CalibrationScheme::law(const Calibration& calibration, const Level& level,
                                         std::span<const std::int64_t> /*row_groups*/) const {

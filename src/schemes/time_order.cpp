@@ -14,21 +14,12 @@ class TimeOrder final : public WrappedScheme {
  public:
   TimeOrder(SchemePointer inner, const Calibration& calibration) : WrappedScheme(std::move(inner), calibration) {}
 
-  void check(const Calibration& calibration) const override {
-    inner().check(calibration);
-    if (options().guarantee.is_marginal()) return;
-    refuse_parts(
-        fmt::format("guarantee {} is not available for a model that was fitted with the time in '{}': a "
-                    "training-conditional guarantee needs independent rows; use the guarantee 'marginal'",
-                    options().guarantee.to_string(), printable(options().time)));
-  }
-
   [[nodiscard]] GuaranteeStatement guarantee(const Level& level) const override {
     GuaranteeStatement statement = inner().guarantee(level);
     statement.text += fmt::format(
         ". The rows are ordered by the time '{}', and later rows are rarely exchangeable with earlier ones: coverage "
         "of later rows is not guaranteed unless they are",
-        printable(options().time));
+        printable(options().columns[Role::kTime]));
     return statement;
   }
 };

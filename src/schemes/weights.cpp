@@ -43,57 +43,17 @@ class Weights final : public WrappedScheme {
 
   [[nodiscard]] std::string approximate_because() const override { return "calibration rows have weights"; }
 
-  void check_roles(const GivenRoles& given, Step step) const override {
-    inner().check_roles(given, step);
-    if (is_given() && !given.weights) {
-      refuse_parts(fmt::format("the model has weights; pass the likelihood ratio of every row, the column '{}'",
-                               printable(options().weight)));
-    }
-    if (step == Step::kCalibrate && given.clusters) {
-      refuse_parts(kNotWithClusters);
-    }
+  [[nodiscard]] Combination combination() const override {
+    return inner().combination().add(Role::kWeight, !options().learns_weights);
   }
 
-  void check(const Calibration& calibration) const override {
-    inner().check(calibration);
-    if (options().learns_weights && is_given()) {
-      refuse_parts("found both learnt weights and the name of a column of weights");
-    }
-    if (!options().learns_weights && !is_given()) {
-      refuse_parts("the calibration has weights, but the model has none; fit with weights, or calibrate without");
-    }
-    if (!options().guarantee.is_marginal()) {
-      refuse_parts(
-          fmt::format("guarantee {} is not available for weighted calibration; use the guarantee 'marginal', or "
-                      "calibrate without weights",
-                      options().guarantee.to_string()));
-    }
-    if (calibration.keys() == RowKeys::kClusters) {
-      refuse_parts(
-          "the calibration has clusters, which take no weights: the likelihood ratio of a row does not determine that "
-          "of its cluster; calibrate without clusters, or fit without weights");
-    }
-    if (options().pool_groups > 0) {
-      refuse_parts("weighted calibration cannot pool groups; calibrate without weights, or do not pool groups");
-    }
+  void check_rows(const Calibration& calibration) const override {
+    WrappedScheme::check_rows(calibration);
+    if (options().learns_weights || is_given()) return;
+    refuse_parts("the calibration has weights, but the model has none; fit with weights, or calibrate without");
   }
 
   [[nodiscard]] std::string refuses(const Calibration& /*calibration*/) const override { return {}; }
-
-  [[nodiscard]] std::string refusal(SchemeUse use) const override {
-    if (std::string refused = inner().refusal(use); !refused.empty()) return refused;
-    switch (use) {
-      case SchemeUse::kStream:
-        return "a stream has no weights, but this model has; track a model without weights";
-      case SchemeUse::kTimeOrder:
-        return "the calibration has weights; expected one without weights";
-      case SchemeUse::kFold:
-        return "has weights; expected a calibration without weights";
-      case SchemeUse::kQuantiles:
-        return "";
-    }
-    return "";
-  }
 
   [[nodiscard]] GuaranteeStatement guarantee(const Level& /*level*/) const override {
     if (options().learns_weights) {
@@ -161,7 +121,7 @@ class Weights final : public WrappedScheme {
   }
 
  private:
-  [[nodiscard]] bool is_given() const { return !options().weight.empty(); }
+  [[nodiscard]] bool is_given() const { return options().columns.has(Role::kWeight); }
 };
 
 }  // namespace

@@ -15,15 +15,13 @@ class WrappedScheme : public CalibrationScheme {
   [[nodiscard]] bool reads(Role role, Step step) const override { return inner_->reads(role, step); }
   [[nodiscard]] bool weighs_new_rows() const override { return inner_->weighs_new_rows(); }
   [[nodiscard]] std::string approximate_because() const override { return inner_->approximate_because(); }
-  [[nodiscard]] std::string dependence() const override { return inner_->dependence(); }
+  [[nodiscard]] bool has_independent_rows() const override { return inner_->has_independent_rows(); }
   [[nodiscard]] bool takes_rows() const override { return inner_->takes_rows(); }
-  void check_roles(const GivenRoles& given, Step step) const override { inner_->check_roles(given, step); }
-  [[nodiscard]] std::string no_cluster_sizes() const override { return inner_->no_cluster_sizes(); }
-  void check(const Calibration& calibration) const override { inner_->check(calibration); }
+  [[nodiscard]] Combination combination() const override { return inner_->combination(); }
+  void check_rows(const Calibration& calibration) const override { inner_->check_rows(calibration); }
   [[nodiscard]] std::string refuses(const Calibration& calibration) const override {
     return inner_->refuses(calibration);
   }
-  [[nodiscard]] std::string refusal(SchemeUse use) const override { return inner_->refusal(use); }
   [[nodiscard]] GuaranteeStatement guarantee(const Level& level) const override { return inner_->guarantee(level); }
   [[nodiscard]] CalibrationRanks law(const Calibration& calibration, const Level& level,
                                      std::span<const std::int64_t> row_groups) const override {

@@ -130,7 +130,7 @@ std::uint64_t pool_below(const FitOptions& options) {
 /// ModelParts::fit_clusters of a sketch of the clusters of the fitting rows: none if nothing was learnt from them,
 /// because predictions of the deployed model are given and there is no localizer.
 RowSketch learnt_clusters(RowSketch fitting, const FitTable& table, bool has_localizer) {
-  return table.predictions.empty() || has_localizer ? std::move(fitting) : RowSketch();
+  return table.rows.predictions.empty() || has_localizer ? std::move(fitting) : RowSketch();
 }
 
 /// The largest number of rows of a cluster.
@@ -143,11 +143,8 @@ std::uint64_t largest_count(const RowSketch& clusters) {
 /// ModelParts::shift; null if the table has no rows to learn weights from.
 std::shared_ptr<const RowFunction> learnt_weights(const FitTable& table, const FittingRows& rows,
                                                   const LocalizerTrainer* trainer, const FitOptions& options,
-                                                  const Workers& workers, ProgressSteps& steps, FitReport& report) {
+                                                  ProgressSteps& steps, FitReport& report) {
   if (table.shift_to.rows() == 0) return nullptr;
-  if (!workers.alone()) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: weights are learnt in one process; fit without workers");
-  }
   if (trainer == nullptr) {
     throw Error(ErrorCode::kInvalidArgument, "fit: learning weights from shift_to needs a trainer");
   }
@@ -164,7 +161,7 @@ std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitT
   std::map<std::string, std::string> notes{
       {"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}, {"options", settings}};
   workers.add_note(notes);
-  if (!table.time.empty()) notes["time"] = table.time;
+  if (table.columns.has(Role::kTime)) notes["time"] = table.columns[Role::kTime];
   if (internal::given_predictions(table).empty()) {
     notes["base"] = std::string(base->name());
     notes["base_engine"] = base->engine();
@@ -191,7 +188,7 @@ void plan_steps(const FitTable& table, const Splits& splits, const FitOptions& o
   using Length = ProgressSteps::Length;
   constexpr double kBase = 2e-6;       // seconds per value of the table to train the base model
   constexpr double kLocalizer = 2e-6;  // to train a localizer until it stops
-  const auto values = static_cast<double>(splits.fitting().rows.size() * (table.x.columns() + 1));
+  const auto values = static_cast<double>(splits.fitting().rows.size() * (table.rows.x.columns() + 1));
   if (internal::given_predictions(table).empty()) {
     steps.plan("base", kBase * values * static_cast<double>(options.folds - 1));
     steps.plan("base", kBase * values);
@@ -217,6 +214,15 @@ struct Setting {
   const Workers& workers;
 };
 
+/// The names of the columns that rows to calibrate or predict have as well.
+RoleNames model_columns(const RoleNames& columns) {
+  RoleNames kept;
+  for (const RoleEntry& entry : roles()) {
+    if (entry.reads(Step::kCalibrate)) kept[entry.role] = columns[entry.role];
+  }
+  return kept;
+}
+
 /// A fit by split calibration of a table that is checked and names its copies.
 FitResult fit_split(const FitTable& table, const Splits& splits, const Setting& setting, Goals goals,
                     const std::string& settings) {
@@ -227,14 +233,14 @@ FitResult fit_split(const FitTable& table, const Splits& splits, const Setting& 
   plan_steps(table, splits, options, goals, steps);
   const FittingRows rows = internal::fit_base_model(encoded, splits, base, steps);
   FitReport report = report_of(splits);
-  report.advise_cross(options, table.group.empty() && table.clusters.empty() && table.times.empty() &&
-                                   table.weights.empty() && workers.alone());
+  const bool may_cross = internal::combination_of(table, workers).add(Choice::kCrossCalibration).refusal().empty();
+  report.advise_cross(options, may_cross);
   report.base_error = internal::mean_error(rows, splits, workers);
   if (report.base_error == 0) {
     accept_exact_predictions(rows, table, options.may_be_exact, workers, goals, report);
   }
   const double unit = unit_near(report.base_error);
-  const auto weigher = learnt_weights(encoded, rows, shift, options, workers, steps, report);
+  const auto weigher = learnt_weights(encoded, rows, shift, options, steps, report);
 
   const Holdout holdout(rows, unit, splits, workers, options, localizer, steps);
   const Candidate chosen = choose(goals, holdout, splits.holdout_rows());
@@ -250,14 +256,12 @@ FitResult fit_split(const FitTable& table, const Splits& splits, const Setting& 
                                 .target = table.target,
                                 .prediction = rows.base != nullptr ? "" : table.prediction,
                                 .upper_prediction = table.upper_prediction,
-                                .group = table.group,
-                                .cluster = table.cluster,
+                                .columns = model_columns(table.columns),
                                 .cluster_coverage = options.cluster_coverage,
                                 .max_cluster_size = options.max_cluster_size.value_or(0),
                                 .fit_cluster_size = largest_cluster,
                                 .fit_clusters = learnt_clusters(std::move(clusters), table, trained != nullptr),
                                 .pool_groups = pool_below(options),
-                                .weight = table.weight,
                                 .shift = weigher,
                                 .base = rows.base,
                                 .localizer = trained,
@@ -288,8 +292,8 @@ FitResult with_warnings(FitResult result, std::initializer_list<std::string> war
 [[noreturn]] void refuse_too_much(const FitTable& table) {
   throw internal::make_error(ErrorCode::kTooLittleMemory,
                              "fit: out of memory with {} of {}; fit to a sample of the rows, or on a larger machine",
-                             internal::count_of(table.x.rows(), "row"),
-                             internal::count_of(table.x.columns(), "feature"));
+                             internal::count_of(table.rows.x.rows(), "row"),
+                             internal::count_of(table.rows.x.columns(), "feature"));
 }
 
 }  // namespace
@@ -307,9 +311,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   const Goals goals = internal::resolve_goals(options, internal::predicted_numbers(table, base) == 2);
   const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
   const bool cross = options.calibration == CalibrationMethod::kCross;
-  if (cross) {
-    internal::check_cross_calibration(table, options, workers);
-  } else if (options.folds == kFoldPerRow) {
+  if (!cross && options.folds == kFoldPerRow) {
     throw Error(ErrorCode::kInvalidArgument, "fit: folds 'all' needs cross-calibration (calibration 'cross')");
   }
   const Setting setting{base, localizer, shift, options, progress, workers};
@@ -334,7 +336,8 @@ FitResult fit(const FitTable& table, const PlannedPredictions& predictions, cons
   FitTable rows = table;  // a view
   rows.copies = predictions.plan.copies;
   const std::vector<std::vector<double>> values = internal::predicted_values(table, predictions);
-  rows.cv_predictions = values.front();
+  const bool cross = given.calibration == CalibrationMethod::kCross;
+  (cross ? rows.rows.predictions : rows.cv_predictions) = values.front();
   FitOptions accepting = given;
   accepting.may_be_exact = true;  // an estimator may predict its outcomes exactly
   const internal::OptionsForRows few(accepting, table, alone, internal::least_predicted(table, predictions.plan.parts));
@@ -342,12 +345,11 @@ FitResult fit(const FitTable& table, const PlannedPredictions& predictions, cons
   const Goals goals = internal::resolve_goals(options, internal::predicted_numbers(rows, nullptr) == 2);
   const std::string settings = internal::validate(rows, nullptr, localizer, options, goals.chosen, alone);
   const auto fit_rows = [&] {
-    if (options.calibration != CalibrationMethod::kCross) {
+    if (!cross) {
       return fit_split(rows, Splits(rows, predictions.plan.parts.front(), options, alone),
                        {nullptr, localizer, shift, options, progress, alone}, goals, settings);
     }
-    internal::check_cross_calibration(table, options, alone);
-    rows.cv_predictions = {};
+    rows.rows.predictions = {};
     const PlannedPredictions finite{predictions.plan, {values.begin(), values.end()}};
     return internal::fit_folds(rows, nullptr, localizer, options, progress, &finite);
   };

@@ -324,9 +324,9 @@ TEST(CalibrationClusters, AreNotMixedWithOtherRows) {
   Calibration clustered;
   clustered.add(0, {.score = 1, .cluster = 1});
   expect_error(ErrorCode::kInvalidArgument, "these rows have no clusters", [&] { clustered.add(1, {.score = 1}); });
-  expect_error(ErrorCode::kInvalidArgument, "neither groups nor weights",
+  expect_error(ErrorCode::kInvalidArgument, "clusters and ",
                [&] { clustered.add(1, {.score = 1, .weight = 2, .cluster = 1}); });
-  expect_error(ErrorCode::kInvalidArgument, "neither groups nor weights",
+  expect_error(ErrorCode::kInvalidArgument, "clusters and ",
                [&] { clustered.add(1, {.score = 1, .group = 2, .cluster = 1}); });
   expect_error(ErrorCode::kInvalidArgument, "row number 1 has no cluster",
                [&] { clustered.add(1, {.score = 1, .cluster = kNoGroup}); });

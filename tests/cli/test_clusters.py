@@ -178,8 +178,10 @@ def test_missing_clusters_and_other_schemes_are_refused(clustered):
         error = clustered.fails(1, command, "model.safetensors", "unlabelled.csv")
         assert "no column 'patient', which holds the clusters" in error
     fit = ["fit", "fit.csv", *FIT, "-o", "no.safetensors", "--cluster", "patient"]
-    assert "--cluster and --group cannot be combined" in clustered.fails(2, *fit, "--group", "patient")
-    assert "--cluster excludes --time" in clustered.fails(2, *fit, "--time", "id")
+    assert "clusters in 'patient' and groups in 'patient' cannot be combined; use one of them" in clustered.fails(
+        2, *fit, "--group", "patient"
+    )
+    assert "a split by time separates the rows of a cluster" in clustered.fails(2, *fit, "--time", "id")
     assert "not available for calibration by clusters" in clustered.fails(2, *fit, "--guarantee", "0.95")
     assert "model counts clusters" in clustered.fails(2, "track", "model.safetensors", "new.csv", "-o", "t.csv")
     error = clustered.fails(2, "evaluate", "model.safetensors", "new.csv", "--conditional")
@@ -288,4 +290,4 @@ def test_times_have_no_training_conditional_guarantee(tmp_path):
     program.ok(*fit)
     for command in (["predict", "-o", "out.csv"], ["calibrate"], ["evaluate"]):
         error = program.fails(2, *command, "m.safetensors", "rows.csv", "--guarantee", "0.95")
-        assert "not available for a model that was fitted with the time in 'day'" in error
+        assert "is not available with the time in 'day'" in error

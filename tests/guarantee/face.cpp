@@ -160,7 +160,7 @@ struct FoldRows {
   std::vector<double> x;
   std::vector<double> predictions;
 
-  [[nodiscard]] ModelRows rows() const { return {.x = {x.data(), x.size(), 1}, .predictions = predictions}; }
+  [[nodiscard]] Rows rows() const { return {.x = {x.data(), x.size(), 1}, .predictions = predictions}; }
 };
 
 /// The model of a fold, calibrated with every K-th row. Rows have x in place of the prediction, and then the prediction
@@ -214,14 +214,18 @@ std::vector<double> cluster_results(const Options& options, const Columns& colum
   const std::vector<double> x(columns.predictions.size());
   const auto rows = [&](std::size_t first, std::size_t count) {
     const std::span<const double> predictions = std::span(columns.predictions).subspan(first, count);
-    return ModelRows{.x = {x.data(), count, 1}, .predictions = predictions};
+    return Rows{.x = {x.data(), count, 1}, .predictions = predictions};
   };
-  ModelParts parts{.features = {"x"}, .target = "y", .prediction = "f", .cluster = "patient", .rule = options.rule};
+  ModelParts parts{.features = {"x"},
+                   .target = "y",
+                   .prediction = "f",
+                   .columns = {{Role::kCluster, "patient"}},
+                   .rule = options.rule};
   parts.cluster_coverage = options.setting > 0 ? ClusterForm::kRows : ClusterForm::kClusters;
   parts.max_cluster_size = options.whole_setting();
   const Model model(std::move(parts));
   Calibration calibration;
-  ModelRows calibrating = rows(0, n);
+  Rows calibrating = rows(0, n);
   calibrating.clusters = known.first(n);
   model.calibrate(calibration, calibrating, columns.outcomes_of(0, n), 0);
   std::vector<double> centres(m);

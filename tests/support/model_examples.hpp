@@ -129,8 +129,8 @@ struct Table {
 
   [[nodiscard]] std::size_t rows() const { return y.size(); }
   [[nodiscard]] MatrixView matrix() const { return {x.data(), rows(), columns}; }
-  [[nodiscard]] ModelRows for_model(const Model& model) const {
-    ModelRows rows{.x = matrix()};
+  [[nodiscard]] Rows for_model(const Model& model) const {
+    Rows rows{.x = matrix()};
     if (model.needs_predictions()) rows.predictions = model.predicts_quantiles() ? quantiles : predictions;
     return rows;
   }
@@ -145,7 +145,7 @@ struct Answers {
   friend bool operator==(const Answers& a, const Answers& b) = default;
 };
 
-inline Answers answers(const Model& model, const ModelRows& rows, const std::vector<Level>& levels) {
+inline Answers answers(const Model& model, const Rows& rows, const std::vector<Level>& levels) {
   const std::size_t n = rows.x.rows();
   const std::size_t k = levels.size();
   Answers result{std::vector<double>(n), std::vector<double>(n * k), std::vector<double>(n * k)};
@@ -180,7 +180,7 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   std::vector<std::int64_t> groups(kRows, known.empty() ? 0 : known.back());
   groups[0] = 7;
   const bool grouped = model.parts().calibration.keys() == RowKeys::kGroups;
-  ModelRows rows{.x = {x.data(), kRows, features}, .groups = grouped ? groups : std::span<const std::int64_t>()};
+  Rows rows{.x = {x.data(), kRows, features}, .groups = grouped ? groups : std::span<const std::int64_t>()};
   std::vector<double> given;  // one per row, two quantiles per row, or one per row and fold
   const std::size_t prediction_columns = model.prediction_columns().size();
   for (std::size_t i = 0; i < kRows * prediction_columns; ++i) given.push_back(kValues[i / prediction_columns]);

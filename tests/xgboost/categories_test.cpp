@@ -110,12 +110,10 @@ Labels labels(std::size_t count) {
 }
 
 FitTable table_of(const CategoryRows& rows) {
-  return {.x = rows.view(),
+  return {.rows = {.x = rows.view()},
           .y = rows.y,
-          .predictions = {},
           .features = {"n", "a", "b", "c"},
           .target = "y",
-          .prediction = "",
           .categories = {Labels(), labels(3), labels(40), labels(300)}};
 }
 

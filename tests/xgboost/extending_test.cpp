@@ -103,7 +103,7 @@ TEST(Extending, ATrainerFitsAWholeModel) {
     y.push_back((1 + 3 * x.back()) * random.normal());
   }
   FitTable table{};
-  table.x = {x.data(), 3000, 1};
+  table.rows.x = {x.data(), 3000, 1};
   table.y = std::span(y).first(3000);
   table.features = {"x"};
   table.target = "y";

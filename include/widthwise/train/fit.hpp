@@ -57,38 +57,21 @@ struct ScoreOptions {
 /// on them. Cross-validated predictions are made by the models of the folds instead of the deployed model. Residuals of
 /// two models are not exchangeable, so these predictions train the localizer but do not calibrate.
 struct FitTable {
-  MatrixView x;                         ///< n x features; NaN is a missing value
-  std::span<const double> y;            ///< n, finite
-  std::span<const double> predictions;  ///< n, of the model that will be deployed, which was not trained on these rows
-  std::vector<std::string> features;    ///< their names
-  std::string target;                   ///< name of the column of outcomes; may be empty
-  std::string prediction;       ///< name of the column of predictions; new tables have the deployed model's there
-  std::uint64_t first_row = 0;  ///< number of the first row, for the calibration
-  std::span<const std::uint64_t> row_numbers = {};  ///< n, unique over all workers; empty: consecutive from first_row
-  std::vector<Labels> categories = {};              ///< of the features, as in ModelParts; x holds their numbers
-  std::span<const double> cv_predictions = {};      ///< n; all rows train, so call Model::calibrate afterwards
+  Rows rows;  ///< with predictions of the model that will be deployed and was not trained on them, if any
+  std::span<const double> y;          ///< n, finite
+  std::vector<std::string> features;  ///< their names
+  std::string target;                 ///< name of the column of outcomes; may be empty
+  std::string prediction = {};        ///< of the column of predictions; new tables have the deployed model's there
   /// Name of the column of upper quantiles, or empty. If not, predictions of either kind are n x 2, row by row: a lower
   /// and an upper quantile, such as those for 5% and 95%. f(x) is the centre of both.
   std::string upper_prediction = {};
-  std::span<const std::int64_t> groups = {};  ///< n numbers of groups, each calibrated separately; or empty
-  const GroupLabels* labels = nullptr;        ///< labels of the groups; null if all are integers
-  std::string group = {};                     ///< name of the column of group labels
-  std::span<const double> weights = {};       ///< n likelihood ratios for the calibration (ModelRows); or empty
-  std::string weight = {};                    ///< name of the column of likelihood ratios
-  /// n numbers of clusters, or empty. Rows of one cluster are dependent, such as the visits of one patient: no split
-  /// separates them, and the calibration takes account of them (SortedScores).
-  std::span<const std::int64_t> clusters = {};
-  std::string cluster = {};  ///< name of the column of cluster labels
-  /// n finite times in any unit, or empty; only their order counts, so ranks_of (moment.hpp) makes them of dates. The
-  /// latest rows calibrate, the latest of the others are the hold-out, and folds are blocks of time. No split separates
-  /// rows of the same time. Not with several workers.
-  std::span<const double> times = {};
-  std::string time = {};  ///< name of the column of times
+  RoleNames columns = {};                           ///< names of the columns by role
+  std::vector<Labels> categories = {};              ///< of the features, as in ModelParts; x holds their numbers
+  std::uint64_t first_row = 0;                      ///< number of the first row, for the calibration
+  std::span<const std::uint64_t> row_numbers = {};  ///< n, unique over all workers; empty: consecutive from first_row
+  std::span<const double> cv_predictions = {};      ///< n; all rows train, so call Model::calibrate afterwards
   /// m x features: rows of the population to predict, without outcomes, to learn likelihood ratios from; none: m = 0
   MatrixView shift_to = {};
-  /// n numbers >= 0 for training, or empty: base model and localizer count a row by its weight. The calibration does
-  /// not: the guarantee is for the population of rows, each of which counts once.
-  std::span<const double> sample_weights = {};
   /// n numbers, equal for copies of one row, or empty: fit compares the rows as FitOptions::duplicates says. No split
   /// separates copies, and the calibration counts one of them. One process only.
   std::span<const std::int64_t> copies = {};

@@ -13,6 +13,7 @@
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/objective.hpp>
+#include <widthwise/roles.hpp>
 #include <widthwise/score.hpp>
 #include <widthwise/train/options.hpp>
 #include <widthwise/transform.hpp>
@@ -107,6 +108,9 @@ struct FitOptions {
   std::uint64_t seed = 0;  ///< random seed of splits, folds and the calibration sample; trainers have their own
 
   [[nodiscard]] static const OptionTable<FitOptions>& table();  ///< text form, range and help of every field
+
+  /// The choices that some columns or other choices cannot come with.
+  [[nodiscard]] Combination combination() const;
 
   /// Whether the score transform has parameters to train.
   [[nodiscard]] bool needs_localizer() const;

@@ -15,13 +15,13 @@ FittingRows fit_base_model(const FitTable& table, const Splits& splits, const Ba
   const std::vector<std::size_t>& positions = splits.fitting().rows;
   const std::span<const double> given = given_predictions(table);
   const std::size_t outputs = predicted_numbers(table, base);
-  FittingRows rows{.x = Rows(table.x, positions, outputs),
+  FittingRows rows{.x = WideRows(table.rows.x, positions, outputs),
                    .y = taken(table.y, positions),
                    .residuals = {},
                    .base = nullptr,
-                   .categorical = std::vector<std::uint8_t>(table.x.columns() + outputs),
+                   .categorical = std::vector<std::uint8_t>(table.rows.x.columns() + outputs),
                    .weights = {}};
-  if (!table.sample_weights.empty()) rows.weights = taken(table.sample_weights, positions);
+  if (!table.rows.sample_weights.empty()) rows.weights = taken(table.rows.sample_weights, positions);
   for (std::size_t j = 0; j < table.categories.size(); ++j)
     rows.categorical[j] = table.categories[j].size() > 0 ? 1 : 0;
   std::vector<double> predictions(rows.y.size() * outputs);
@@ -57,14 +57,14 @@ RowSketch sketch_of(const FitTable& table, MatrixView x, std::span<const double>
 }
 
 RowSketch sketch_of(const FitTable& table, std::span<const std::size_t> rows, const Workers& workers) {
-  return sketch_of(table, Rows(table.x, rows).features(), taken(table.y, rows), workers);
+  return sketch_of(table, WideRows(table.rows.x, rows).features(), taken(table.y, rows), workers);
 }
 
 RowSketch sketch_of_clusters(const FitTable& table, std::span<const std::size_t> rows, const Workers& workers) {
-  if (table.cluster.empty()) return RowSketch();
+  if (!table.columns.has(Role::kCluster)) return RowSketch();
   std::vector<std::uint64_t> hashes;
   hashes.reserve(rows.size());
-  for (const std::size_t row : rows) hashes.push_back(cluster_hash(table.clusters[row]));
+  for (const std::size_t row : rows) hashes.push_back(cluster_hash(table.rows.clusters[row]));
   RowSketch own;
   own.add(hashes);
   return workers.merged(std::move(own), RowSketch());

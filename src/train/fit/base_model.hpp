@@ -13,7 +13,7 @@ namespace widthwise::internal {
 
 /// The fitting rows with out-of-sample predictions, and the base model that made them.
 struct FittingRows {
-  Rows x;                                   ///< features, half the distance of two quantiles if there are, f(x)
+  WideRows x;                               ///< features, half the distance of two quantiles if there are, f(x)
   std::vector<double> y;                    ///< n
   std::vector<double> residuals;            ///< y - f(x) (n)
   std::shared_ptr<const RowFunction> base;  ///< trained on all fitting rows; null if the table has predictions

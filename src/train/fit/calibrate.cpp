@@ -8,7 +8,7 @@ namespace {
 
 /// The rows that calibrate, with predictions of the deployed model.
 struct CalibrationRows {
-  Rows x;
+  WideRows x;
   std::vector<double> y;
   std::vector<double> predictions;
   std::vector<double> scores;
@@ -17,15 +17,16 @@ struct CalibrationRows {
 
 CalibrationRows scored_rows(const Model& fitted, const FitTable& table, const TablePart& part) {
   const bool predicts = fitted.parts().base != nullptr;
-  CalibrationRows rows{.x = Rows(table.x, part.rows),
+  CalibrationRows rows{.x = WideRows(table.rows.x, part.rows),
                        .y = taken(table.y, part.rows),
                        .predictions = std::vector<double>(part.rows.size()),
                        .scores = std::vector<double>(part.rows.size()),
                        .weights = std::vector<double>(part.rows.size())};
   const std::vector<double> predicted =
       predicts ? std::vector<double>() : taken(given_predictions(table), part.rows, prediction_columns(table));
-  const std::vector<double> given = table.weights.empty() ? std::vector<double>() : taken(table.weights, part.rows);
-  const ModelRows model_rows{.x = rows.x.features(), .predictions = predicted, .weights = given};
+  const RoleColumns columns(table.rows, part.rows);
+  Rows model_rows{.x = rows.x.features(), .predictions = predicted};
+  columns.set(model_rows);
   fitted.weights(model_rows, rows.weights);
   fitted.scores(model_rows, rows.y, rows.scores);
   fitted.predictions(model_rows, rows.predictions);
@@ -42,12 +43,12 @@ Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits
   std::vector<double> residuals;
   for (std::size_t i = 0; i < rows.scores.size(); ++i) {
     CalibrationRow row{.score = rows.scores[i], .above = rows.y[i] > rows.predictions[i], .weight = rows.weights[i]};
-    if (!table.groups.empty()) row.group = table.groups[part.rows[i]];
-    if (!table.clusters.empty()) row.cluster = table.clusters[part.rows[i]];
+    if (!table.rows.groups.empty()) row.group = table.rows.groups[part.rows[i]];
+    if (!table.rows.clusters.empty()) row.cluster = table.rows.clusters[part.rows[i]];
     own.add(part.splitter.numbers()[i], row);
     residuals.push_back(rows.y[i] - rows.predictions[i]);
   }
-  if (table.labels != nullptr) own.name_groups(*table.labels);
+  if (table.rows.labels != nullptr) own.name_groups(*table.rows.labels);
   const Calibration::Options calibration_options = own.options();
   Calibration calibration = workers.merged(std::move(own), Calibration(calibration_options));
   const InSampleCheck check = check_in_sample(fitted, sampled_residuals(residuals, part, workers));
@@ -59,7 +60,7 @@ Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits
   }
   if (check.suspicious()) {
     const std::string cause =
-        table.times.empty()
+        table.rows.times.empty()
             ? "were the predictions made by a model that had seen some of these rows? Intervals stay valid, "
               "but narrower and more even ones are possible with out-of-sample predictions"
             : "errors grow with time, or the predictions were made by a model that had seen the fitting "

@@ -12,7 +12,7 @@ std::vector<double> counts_of(const FitTable& table, std::size_t feature, const 
                               const Workers& workers) {
   std::vector<double> counts(table.categories[feature].size());
   for (const std::size_t row : splits.fitting().rows) {
-    const double number = table.x(row, feature);
+    const double number = table.rows.x(row, feature);
     if (!std::isnan(number)) counts[static_cast<std::size_t>(number)] += 1;
   }
   workers.add_up(counts);
@@ -33,13 +33,13 @@ FittingCategories::FittingCategories(const FitTable& table, const Splits& splits
 }
 
 void FittingCategories::keep(std::size_t feature, const std::vector<double>& counts) {
-  const std::size_t columns = table_.x.columns();
+  const std::size_t columns = table_.rows.x.columns();
   const auto copy = [&](MatrixView& rows, std::vector<double>& own) {
     for (std::size_t i = 0; i < rows.rows(); ++i) own.insert(own.end(), rows.row(i).begin(), rows.row(i).end());
     rows = {own.data(), rows.rows(), columns};
   };
   if (x_.empty()) {
-    copy(table_.x, x_);
+    copy(table_.rows.x, x_);
     if (table_.shift_to.rows() > 0) copy(table_.shift_to, shift_to_);
   }
   Labels& all = table_.categories[feature];

@@ -60,10 +60,7 @@ void check_names(const FitTable& table) {
   check(table.target);
   check(table.prediction);
   check(table.upper_prediction);
-  check(table.group);
-  check(table.weight);
-  check(table.cluster);
-  check(table.time);
+  for (const RoleEntry& entry : roles()) check(table.columns[entry.role]);
 }
 
 /// Likewise.
@@ -80,20 +77,20 @@ void check_labels(const FitTable& table) {
 
 /// Throw unless all features fit in single precision; NaN is a missing value.
 void check_features(const FitTable& table) {
-  for (std::size_t i = 0; i < table.x.rows(); ++i) {
-    for (std::size_t j = 0; j < table.x.columns(); ++j) {
-      if (std::isnan(table.x(i, j)) || std::abs(table.x(i, j)) <= kMaxSize) continue;
+  for (std::size_t i = 0; i < table.rows.x.rows(); ++i) {
+    for (std::size_t j = 0; j < table.rows.x.columns(); ++j) {
+      if (std::isnan(table.rows.x(i, j)) || std::abs(table.rows.x(i, j)) <= kMaxSize) continue;
       throw make_error(ErrorCode::kNotFinite,
                        "fit: row {} of '{}' is {}; expected at most 3.4e38, or a missing value (NaN)", i + 1,
-                       table.features[j], table.x(i, j));
+                       table.features[j], table.rows.x(i, j));
     }
   }
 }
 
 void check_shapes(const FitTable& table) {
-  const std::size_t n = table.x.rows();
+  const std::size_t n = table.rows.x.rows();
   const std::span<const double> predictions = given_predictions(table);
-  if (!table.predictions.empty() && !table.cv_predictions.empty()) {
+  if (!table.rows.predictions.empty() && !table.cv_predictions.empty()) {
     throw Error(ErrorCode::kInvalidArgument,
                 "fit: found both predictions and cv_predictions; pass predictions of the deployed model on rows it was "
                 "not trained on (for training and calibration), or cross-validated predictions (for training only)");
@@ -115,8 +112,8 @@ void check_shapes(const FitTable& table) {
     throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but copies has {}", count_of(n, "row"),
                      table.copies.size());
   }
-  if (table.features.size() != table.x.columns()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {}", count_of(table.x.columns(), "column"),
+  if (table.features.size() != table.rows.x.columns()) {
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {}", count_of(table.rows.x.columns(), "column"),
                      count_of(table.features.size(), "name"));
   }
 }
@@ -126,8 +123,8 @@ void check_numbers_of_categories(const FitTable& table) {
   for (std::size_t j = 0; j < table.categories.size(); ++j) {
     const auto count = static_cast<double>(table.categories[j].size());
     if (count == 0) continue;
-    for (std::size_t i = 0; i < table.x.rows(); ++i) {
-      const double x = table.x(i, j);
+    for (std::size_t i = 0; i < table.rows.x.rows(); ++i) {
+      const double x = table.rows.x(i, j);
       if (std::isnan(x) || (x >= 0 && x < count && x == std::trunc(x))) continue;
       throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected the number of one of {}", i + 1,
                        printable(table.features[j]), x, count_of(static_cast<std::uint64_t>(count), "category"));
@@ -153,168 +150,43 @@ void check_categories(const FitTable& table, const BaseTrainer* base, const Loca
   check_numbers_of_categories(table);
 }
 
-void check_groups(const FitTable& table, const FitOptions& options) {
-  const std::size_t n = table.x.rows();
-  const bool grouped = !table.groups.empty() || !table.group.empty();
-  if (grouped && (table.groups.size() != n || table.group.empty())) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {} in the column '{}'", count_of(n, "row"),
-                     count_of(table.groups.size(), "group"), printable(table.group));
+/// Throw unless every row has a valid cell in the columns by role.
+void check_role_columns(const FitTable& table, const Workers& workers) {
+  table.rows.check_shapes("fit");
+  for (const RoleEntry& entry : roles()) {
+    const bool has_name = table.columns.has(entry.role);
+    const bool has_cells = table.rows.has(entry.role);
+    check_need(entry.role, has_name && table.rows.x.rows() > 0, has_cells, "fit", table.columns[entry.role]);
+    if (has_name || !has_cells || !entry.reads(Step::kCalibrate)) continue;
+    throw make_error(ErrorCode::kInvalidArgument, "fit: found {} without the name of their column", entry.plural);
   }
-  const auto missing = std::ranges::find_if(table.groups, is_reserved_group);
-  if (missing != table.groups.end()) {
-    throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' has no label; drop such rows, or give them a label",
-                     missing - table.groups.begin() + 1, printable(table.group));
-  }
-  if (options.pool_groups != 0 && !options.guarantee.is_marginal()) {
-    throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: guarantee {} is not available for pooled groups; use the guarantee 'marginal', or do not "
-                     "pool groups",
-                     options.guarantee.to_string());
-  }
-}
-
-/// Weighted calibration has a marginal guarantee, and each group its own rows.
-void refuse_with_weights(const FitOptions& options) {
-  if (!options.guarantee.is_marginal()) {
-    throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: guarantee {} is not available for weighted calibration; use the guarantee 'marginal', or "
-                     "fit without weights",
-                     options.guarantee.to_string());
-  }
-  if (options.pool_groups != 0) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "fit: weighted calibration cannot pool groups; fit without weights, or do not pool groups");
-  }
-}
-
-void check_weights(const FitTable& table, const FitOptions& options) {
-  if (table.weights.empty() && table.weight.empty()) return;
-  const std::size_t n = table.x.rows();
-  if (table.weights.size() != n || table.weight.empty()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {} in the column '{}'", count_of(n, "row"),
-                     count_of(table.weights.size(), "weight"), printable(table.weight));
-  }
-  const auto bad = std::ranges::find_if_not(table.weights, valid_weight);
-  if (bad != table.weights.end()) {
-    throw make_error(ErrorCode::kBadData,
-                     "fit: row {} of '{}' is {}; expected a positive, finite likelihood ratio; drop rows of ratio 0, "
-                     "which do not occur in the population to predict",
-                     bad - table.weights.begin() + 1, printable(table.weight), *bad);
-  }
-  refuse_with_weights(options);
-}
-
-void check_clusters(const FitTable& table, const FitOptions& options) {
-  const std::size_t n = table.x.rows();
-  if (options.max_cluster_size && options.cluster_coverage == ClusterForm::kClusters) {
-    throw Error(ErrorCode::kInvalidArgument,
-                "fit: max_cluster_size has no effect if each cluster counts once; leave it out, or use "
-                "cluster_coverage 'rows'");
-  }
-  if (table.clusters.empty() && table.cluster.empty()) {
-    const FitOptions standard;
-    if (options.cluster_coverage == standard.cluster_coverage && !options.max_cluster_size) return;
-    throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: {} is for clusters, but the rows have none; pass their clusters",
-                     options.max_cluster_size ? "max_cluster_size" : "cluster_coverage");
-  }
-  if (table.clusters.size() != n || table.cluster.empty()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {} in the column '{}'", count_of(n, "row"),
-                     count_of(table.clusters.size(), "cluster"), printable(table.cluster));
-  }
-  const auto missing = std::ranges::find_if(table.clusters, is_reserved_group);
-  if (missing != table.clusters.end()) {
-    throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' has no label; drop such rows, or give them a label",
-                     missing - table.clusters.begin() + 1, printable(table.cluster));
-  }
-  if (!table.group.empty()) {
-    throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: found clusters in '{}' and groups in '{}', which cannot be combined; use one of them",
-                     printable(table.cluster), printable(table.group));
-  }
-  if (!table.weight.empty()) {
-    throw make_error(
-        ErrorCode::kInvalidArgument,
-        "fit: found clusters in '{}' and weights in '{}'; calibration by clusters has weights of its own, so "
-        "use one of them",
-        printable(table.cluster), printable(table.weight));
-  }
-  if (!options.guarantee.is_marginal()) {
-    throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: guarantee {} is not available for calibration by clusters; use the guarantee 'marginal'",
-                     options.guarantee.to_string());
-  }
-}
-
-void check_times(const FitTable& table, const FitOptions& options, const Workers& workers) {
-  const std::size_t n = table.x.rows();
-  if (table.times.empty() && table.time.empty()) return;
-  if (table.times.size() != n || table.time.empty()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {} in the column '{}'", count_of(n, "row"),
-                     count_of(table.times.size(), "time"), printable(table.time));
-  }
-  check_finite({table.times, {table.time}});
-  if (!table.cluster.empty()) {
-    throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: found clusters in '{}' and times in '{}'; expected one of them, because a split by time "
-                     "separates the rows of a cluster",
-                     printable(table.cluster), printable(table.time));
-  }
-  if (!options.guarantee.is_marginal()) {
-    throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: guarantee {} is not available with the time in '{}': a training-conditional guarantee needs "
-                     "independent rows, and rows that are ordered in time are rarely independent; use the guarantee "
-                     "'marginal', or fit without times if the rows are independent",
-                     options.guarantee.to_string(), printable(table.time));
-  }
-  if (!workers.alone()) {
-    throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: splits by the time in '{}' need all rows in one process; fit without workers",
-                     printable(table.time));
-  }
-}
-
-void check_shift(const FitTable& table, const FitOptions& options) {
-  if (table.shift_to.rows() == 0) return;
-  if (table.shift_to.columns() != table.x.columns()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {}, but shift_to has {}", count_of(table.x.columns(), "feature"),
-                     count_of(table.shift_to.columns(), "column"));
-  }
-  if (!table.weights.empty()) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: found both weights and shift_to; pass one of them");
-  }
-  if (!table.clusters.empty()) {
-    throw Error(
-        ErrorCode::kInvalidArgument,
-        "fit: found clusters and shift_to; calibration by clusters has weights of its own, so pass one of them");
-  }
-  refuse_with_weights(options);
-  FitTable target = table;  // a view
-  target.x = table.shift_to;
-  check_features(target);
-  check_numbers_of_categories(target);
-}
-
-/// Throw unless sample weights are finite and not negative, and some are positive.
-void check_sample_weights(const FitTable& table, const BaseTrainer* base, const Workers& workers) {
-  const std::span<const double> weights = table.sample_weights;
-  if (!weights.empty() && weights.size() != table.x.rows()) {
-    throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {}", count_of(table.x.rows(), "row"),
-                     count_of(weights.size(), "sample weight"));
-  }
-  const auto bad = std::ranges::find_if(weights, [](double weight) { return !(weight >= 0 && weight <= kMaxSize); });
-  if (bad != weights.end()) {
-    throw make_error(ErrorCode::kBadData, "fit: sample weight {} is {}; expected a finite number of at least 0",
-                     bad - weights.begin(), *bad);
-  }
+  table.rows.check_cells(table.columns, "fit");
+  const std::span<const double> weights = table.rows.sample_weights;
   if (!weights.empty() && workers.alone() && std::ranges::max(weights) == 0) {
     throw Error(ErrorCode::kBadData, "fit: all sample weights are 0; expected some positive ones");
   }
-  if (!weights.empty() && base != nullptr && !base->takes_weights()) {
-    throw make_error(ErrorCode::kInvalidArgument,
-                     "fit: the base model {} does not take sample weights; use trees, or fit without sample weights",
-                     base->name());
+}
+
+/// Throw if columns and choices cannot come together.
+void check_combination(const FitTable& table, const BaseTrainer* base, const FitOptions& options,
+                       const Workers& workers) {
+  combination_of(table, workers)
+      .add(options.combination())
+      .add(Choice::kUnweightedBase, base != nullptr && !base->takes_weights(),
+           base == nullptr ? std::string_view() : base->name())
+      .check("fit");
+}
+
+void check_shift(const FitTable& table) {
+  if (table.shift_to.rows() == 0) return;
+  if (table.shift_to.columns() != table.rows.x.columns()) {
+    throw make_error(ErrorCode::kShapeMismatch, "fit: {}, but shift_to has {}",
+                     count_of(table.rows.x.columns(), "feature"), count_of(table.shift_to.columns(), "column"));
   }
+  FitTable target = table;  // a view
+  target.rows.x = table.shift_to;
+  check_features(target);
+  check_numbers_of_categories(target);
 }
 
 /// All options and trainers as text.
@@ -333,7 +205,7 @@ constexpr std::size_t kMinDistinctOutcomes = 3;
 /// The values of a feature as numbers: those of categories are their labels, NaN if these are not numbers.
 class FeatureNumbers {
  public:
-  FeatureNumbers(const FitTable& table, std::size_t feature) : x_(table.x), feature_(feature) {
+  FeatureNumbers(const FitTable& table, std::size_t feature) : x_(table.rows.x), feature_(feature) {
     if (table.categories.empty()) return;
     for (const std::string& label : table.categories[feature].all()) {
       labels_.push_back(read_whole<double>(label).value_or(std::numeric_limits<double>::quiet_NaN()));
@@ -411,10 +283,9 @@ std::string columns_of(const FitTable& table) {
     columns += (table.cv_predictions.empty() ? ", prediction " : ", cross-validated prediction ") + table.prediction;
   }
   if (!table.upper_prediction.empty()) columns += ", upper prediction " + table.upper_prediction;
-  if (!table.group.empty()) columns += ", group " + table.group;
-  if (!table.weight.empty()) columns += ", weight " + table.weight;
-  if (!table.time.empty()) columns += ", time " + table.time;
-  if (!table.cluster.empty()) columns += ", cluster " + table.cluster;
+  for (const RoleEntry& entry : roles()) {
+    if (table.columns.has(entry.role)) columns += fmt::format(", {} {}", entry.name, table.columns[entry.role]);
+  }
   return columns;
 }
 
@@ -426,19 +297,23 @@ void check_rows(double rows, bool trains) {
                    trains ? ", or 2 with the transform identity" : "");
 }
 
-void check_roles(const FitTable& table, const FitOptions& options, const Workers& workers) {
-  check_groups(table, options);
-  check_weights(table, options);
-  check_clusters(table, options);
-  check_times(table, options, workers);
-  check_shift(table, options);
-}
-
 }  // namespace
+
+Combination combination_of(const FitTable& table, const Workers& workers) {
+  Combination parts;
+  parts.add(table.columns);
+  for (const RoleEntry& entry : roles()) parts.add(entry.role, table.rows.has(entry.role));
+  return parts.add(Choice::kLearntWeights, table.shift_to.rows() > 0)
+      .add(Choice::kQuantilePredictions, !table.upper_prediction.empty())
+      .add(Choice::kCvPredictions, !table.cv_predictions.empty())
+      .add(Choice::kWorkers, !workers.alone());
+}
 
 void check_columns(const FitTable& table, const FitOptions& options, const Workers& workers) {
   check_shapes(table);
-  check_roles(table, options, workers);
+  check_combination(table, nullptr, options, workers);
+  check_role_columns(table, workers);
+  check_shift(table);
   check_values(table, options.outcome_space, false);
 }
 
@@ -448,18 +323,19 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
   std::string settings;
   workers.all_or_none([&] {
     check_shapes(table);
-    if (given_predictions(table).empty() && base == nullptr && table.x.rows() > 0) {
+    if (given_predictions(table).empty() && base == nullptr && table.rows.x.rows() > 0) {
       throw Error(ErrorCode::kInvalidArgument, "fit: expected predictions or a base model, found neither");
     }
     settings = FitOptions::table().checked_to_string(options);
-    check_roles(table, options, workers);
-    check_sample_weights(table, base, workers);
+    check_combination(table, base, options, workers);
+    check_role_columns(table, workers);
+    check_shift(table);
     check_values(table, options.outcome_space, base != nullptr || trains_localizer);
     check_categories(table, base, trains_localizer ? localizer : nullptr);
     check_copies(table);
   });
   workers.check_alike(
-      table.x.rows(), columns_of(table),
+      table.rows.x.rows(), columns_of(table),
       settings_of(fmt::format("{} guarantee={}", settings, options.guarantee.to_string()), base, localizer));
   const std::string transform(goal.rule.transform().name());
   const bool has_sums = goal.rule.transform().affine_form() != nullptr || goal.rule.transform().has_spline_inverse();
@@ -468,7 +344,7 @@ std::string validate(const FitTable& table, const BaseTrainer* base, const Local
     throw make_error(ErrorCode::kInvalidArgument,
                      "fit: the transform {} needs all rows in one process; fit without workers", transform);
   }
-  check_rows(workers.total(static_cast<double>(table.x.rows())), trains_localizer);
+  check_rows(workers.total(static_cast<double>(table.rows.x.rows())), trains_localizer);
   if (trains_localizer && localizer == nullptr) {
     throw make_error(ErrorCode::kInvalidArgument, "fit: the transform {} needs a trainer for its localizer", transform);
   }

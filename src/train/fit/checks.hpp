@@ -9,6 +9,9 @@
 
 namespace widthwise::internal {
 
+/// The columns of a table and the choices that follow from them and from the workers.
+[[nodiscard]] Combination combination_of(const FitTable& table, const Workers& workers);
+
 /// Check the input of a fit on all workers before training. Returns the options as text.
 [[nodiscard]] std::string validate(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
                                    const FitOptions& options, const ResolvedGoal& goal, const Workers& workers);

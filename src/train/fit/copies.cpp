@@ -26,12 +26,12 @@ void hash_column(std::span<const Value> values, std::span<std::uint64_t> hashes)
 
 /// The content of each row: features, outcome and the columns that tell rows apart.
 std::vector<std::uint64_t> contents(const FitTable& table) {
-  std::vector<std::uint64_t> hashes(table.x.rows());
-  RowHasher(table.features).hash(table.x, table.y, hashes);
-  hash_column(table.groups, std::span(hashes));
-  hash_column(table.weights, std::span(hashes));
-  hash_column(table.clusters, std::span(hashes));
-  hash_column(table.times, std::span(hashes));
+  std::vector<std::uint64_t> hashes(table.rows.x.rows());
+  RowHasher(table.features).hash(table.rows.x, table.y, hashes);
+  hash_column(table.rows.groups, std::span(hashes));
+  hash_column(table.rows.weights, std::span(hashes));
+  hash_column(table.rows.clusters, std::span(hashes));
+  hash_column(table.rows.times, std::span(hashes));
   return hashes;
 }
 
@@ -77,7 +77,7 @@ RowCopies find_copies(const FitTable& table, Duplicates duplicates, const Worker
   if (!table.copies.empty()) return {.first = {table.copies.begin(), table.copies.end()}};
   if (duplicates == Duplicates::kKeep) return {};
   // Rows of one cluster or time may well be equal, and no split separates them.
-  if (duplicates == Duplicates::kAuto && (!table.clusters.empty() || !table.times.empty())) return {};
+  if (duplicates == Duplicates::kAuto && (!table.rows.clusters.empty() || !table.rows.times.empty())) return {};
   if (duplicates != Duplicates::kAuto && !workers.alone()) {
     throw Error(ErrorCode::kInvalidArgument,
                 "fit: several workers cannot compare the content of all rows (duplicates 'cluster' or 'drop'); remove "

@@ -36,7 +36,7 @@ std::vector<std::size_t> rows_of(const Folds& folds, std::size_t fold, bool insi
 /// Folds in random order, of which none separates copies, at most one per distinct row.
 Folds cross_folds(const FitTable& table, std::size_t count, std::uint64_t seed) {
   const auto at_most = [&](std::size_t rows) { return count == kFoldPerRow ? rows : std::min(count, rows); };
-  if (table.copies.empty()) return random_folds(table.x.rows(), at_most(table.x.rows()), seed);
+  if (table.copies.empty()) return random_folds(table.rows.x.rows(), at_most(table.rows.x.rows()), seed);
   const RowBlocks blocks({table.copies.begin(), table.copies.end()}, {});
   Folds folds = blocks.folds(at_most(blocks.count()), seed);
   Random(seed).shuffle(std::span(folds.order));
@@ -46,7 +46,7 @@ Folds cross_folds(const FitTable& table, std::size_t count, std::uint64_t seed) 
 /// The model, calibrated with the rows of its fold; adds their absolute residuals to `errors`. Sketches and residuals
 /// of fitting rows stay with the whole model, because they are nearly the same for all folds.
 ModelParts calibrated_with(const Model& fitted, PartOfTable& fold, std::uint64_t seed, double& errors) {
-  const ModelRows rows = fold.rows_for(fitted);
+  const Rows rows = fold.rows_for(fitted);
   Calibration calibration(Calibration::Options{.seed = seed});
   fitted.calibrate(calibration, rows, fold.table().y, RowNumbers(fold.table().row_numbers));
   std::vector<double> predictions(fold.table().y.size());
@@ -72,33 +72,6 @@ ProgressCallback in_fold(ProgressCallback progress, std::size_t fold, std::size_
 }
 
 }  // namespace
-
-void check_cross_calibration(const FitTable& table, const FitOptions& options, const Workers& workers) {
-  const auto refuse = [](const std::string& why) {
-    throw Error(ErrorCode::kInvalidArgument, "fit: cross-calibration " + why);
-  };
-  if (!workers.alone()) refuse("trains in one process; fit without workers, or use split calibration");
-  if (!table.group.empty())
-    refuse("does not calibrate groups separately; use split calibration, or fit without groups");
-  if (!table.clusters.empty() || !table.times.empty()) {
-    refuse("has neither clusters nor splits by time; use split calibration");
-  }
-  if (!table.weights.empty() || !table.sample_weights.empty() || table.shift_to.rows() > 0) {
-    refuse("has no weights; use split calibration, or fit without weights");
-  }
-  if (!options.guarantee.is_marginal()) {
-    refuse(fmt::format("has no guarantee {}; use the guarantee 'marginal', or split calibration",
-                       options.guarantee.to_string()));
-  }
-  if (!table.upper_prediction.empty()) {
-    refuse("reads one column of predictions; train the quantiles here (base 'quantiles'), or use split calibration");
-  }
-  if (!table.cv_predictions.empty()) {
-    refuse(
-        "needs the models of the folds, not only their predictions; let the fit train the base model, or pass "
-        "predictions of the deployed model");
-  }
-}
 
 void check_fold_count(std::size_t folds) {
   if (folds <= kMaxFolds) return;
@@ -148,7 +121,7 @@ FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const Locali
     if (planned != nullptr) {
       fitting.cv_predictions = calibrating.predictions = planned->values[k];
     }
-    const PartOfTable others(fitting, parts[k].predicted(table.x.rows()));
+    const PartOfTable others(fitting, parts[k].predicted(table.rows.x.rows()));
     FitResult fitted =
         fit(others.table(), base, localizer, fold_options(options, k), in_fold(steps.next(), k, parts.size()));
     if (k == 0) {
@@ -162,13 +135,13 @@ FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const Locali
     models.emplace_back(std::move(of_fold));
   }
   if (!few.warning.empty()) report.warnings.push_back(few.warning);
-  report.fit_rows = table.x.rows();
+  report.fit_rows = table.rows.x.rows();
   report.calibration_rows = calibrated;
   report.base_error = errors / static_cast<double>(calibrated);
   RowSketch sketch;
-  sketch.add(RowHasher(table.features), table.x, table.y);
+  sketch.add(RowHasher(table.features), table.rows.x, table.y);
   ModelParts whole =
-      Model::of_folds(std::move(models), base == nullptr || !table.predictions.empty() ? table.prediction : "",
+      Model::of_folds(std::move(models), base == nullptr || !table.rows.predictions.empty() ? table.prediction : "",
                       std::move(sketch))
           .parts();
   whole.notes = std::move(notes);

@@ -5,12 +5,7 @@
 
 #include <widthwise/train/fit.hpp>
 
-#include "train/workers/workers.hpp"
-
 namespace widthwise::internal {
-
-/// Throw kInvalidArgument for what cross-calibration does not support.
-void check_cross_calibration(const FitTable& table, const FitOptions& options, const Workers& workers);
 
 /// Throw kInvalidArgument for more folds than a model has.
 void check_fold_count(std::size_t folds);

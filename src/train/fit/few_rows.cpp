@@ -27,7 +27,7 @@ double fitting_rows(double rows, const FitTable& table, const FitOptions& option
 OptionsForRows::OptionsForRows(FitOptions given, const FitTable& table, const Workers& workers, std::size_t most)
     : options(std::move(given)) {
   if (options.score_transform != "auto") return;
-  const double rows = workers.total(static_cast<double>(table.x.rows()));
+  const double rows = workers.total(static_cast<double>(table.rows.x.rows()));
   const double fitting = std::min(fitting_rows(rows, table, options), static_cast<double>(most));
   if (rows < 1 || fitting >= kMinRowsToTrain) return;
   options.score_transform = "identity";

@@ -384,4 +384,14 @@ const OptionTable<FitOptions>& FitOptions::table() {
   return kAll;
 }
 
+Combination FitOptions::combination() const {
+  return Combination()
+      .add(guarantee)
+      .add(Choice::kPooledGroups, pool_groups != 0)
+      .add(Choice::kCrossCalibration, calibration == CalibrationMethod::kCross)
+      .add(Choice::kClusterCoverage, cluster_coverage != FitOptions().cluster_coverage)
+      .add(Choice::kEachClusterOnce, cluster_coverage == ClusterForm::kClusters)
+      .add(Choice::kMaxClusterSize, max_cluster_size.has_value());
+}
+
 }  // namespace widthwise

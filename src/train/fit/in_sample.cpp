@@ -44,7 +44,7 @@ InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_
   const auto& fitted = model.parts().fit_residuals;
   InSampleCheck result;
   // The bound assumes independent rows.
-  if (fitted.empty() || fresh_residuals.empty() || !model.scheme().dependence().empty()) return result;
+  if (fitted.empty() || fresh_residuals.empty() || !model.scheme().has_independent_rows()) return result;
   std::vector<double> fresh;
   fresh.reserve(fresh_residuals.size());
   for (const double residual : fresh_residuals) fresh.push_back(std::abs(residual));

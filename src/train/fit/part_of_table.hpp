@@ -18,32 +18,24 @@ namespace widthwise::internal {
 class PartOfTable {
  public:
   PartOfTable(const FitTable& table, std::span<const std::size_t> rows)
-      : x_(rows.size() * table.x.columns()),
-        y_(taken(table.y, rows)),
-        groups_(some(table.groups, rows)),
-        clusters_(some(table.clusters, rows)),
-        copies_(some(table.copies, rows)),
-        table_(table) {
-    const std::size_t columns = table.x.columns();
+      : x_(rows.size() * table.rows.x.columns()), y_(taken(table.y, rows)), columns_(table.rows, rows), table_(table) {
+    const std::size_t columns = table.rows.x.columns();
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      std::ranges::copy(table.x.row(rows[i]), x_.data() + i * columns);
+      std::ranges::copy(table.rows.x.row(rows[i]), x_.data() + i * columns);
       numbers_.push_back(table.row_numbers.empty() ? table.first_row + rows[i] : table.row_numbers[rows[i]]);
+      if (!table.copies.empty()) copies_.push_back(table.copies[rows[i]]);
     }
-    take(table.predictions, rows, predictions_, prediction_columns(table));
-    take(table.cv_predictions, rows, cv_predictions_, prediction_columns(table));
-    take(table.weights, rows, weights_);
-    take(table.times, rows, times_);
-    take(table.sample_weights, rows, sample_weights_);
-    table_.x = {x_.data(), rows.size(), columns};
+    const auto take = [&](std::span<const double> values, std::vector<double>& out) {
+      if (!values.empty()) out = taken(values, rows, prediction_columns(table));
+    };
+    take(table.rows.predictions, predictions_);
+    take(table.cv_predictions, cv_predictions_);
+    table_.rows.x = {x_.data(), rows.size(), columns};
+    table_.rows.predictions = predictions_;
+    columns_.set(table_.rows);
     table_.y = y_;
-    table_.predictions = predictions_;
     table_.cv_predictions = cv_predictions_;
     table_.row_numbers = numbers_;
-    table_.groups = groups_;
-    table_.weights = weights_;
-    table_.clusters = clusters_;
-    table_.times = times_;
-    table_.sample_weights = sample_weights_;
     table_.copies = copies_;
   }
   PartOfTable(const PartOfTable&) = delete;
@@ -52,37 +44,20 @@ class PartOfTable {
   [[nodiscard]] const FitTable& table() const { return table_; }
 
   /// The rows for a model, with the numbers of its categories.
-  [[nodiscard]] ModelRows rows_for(const Model& model) {
+  [[nodiscard]] Rows rows_for(const Model& model) {
     for (std::size_t j = 0; j < table_.categories.size(); ++j) {
       if (table_.categories[j].size() == 0) continue;
-      renumber(x_, j, table_.x.columns(), table_.categories[j], model.categories_of(j));
+      renumber(x_, j, table_.rows.x.columns(), table_.categories[j], model.categories_of(j));
     }
-    return {.x = table_.x, .predictions = predictions_};
+    return table_.rows;
   }
 
  private:
-  static void take(std::span<const double> values, std::span<const std::size_t> rows, std::vector<double>& out,
-                   std::size_t columns = 1) {
-    if (!values.empty()) out = taken(values, rows, columns);
-  }
-
-  static std::vector<std::int64_t> some(std::span<const std::int64_t> values, std::span<const std::size_t> rows) {
-    std::vector<std::int64_t> out;
-    if (values.empty()) return out;
-    out.reserve(rows.size());
-    for (const std::size_t row : rows) out.push_back(values[row]);
-    return out;
-  }
-
   std::vector<double> x_;
   std::vector<double> y_;
   std::vector<double> predictions_;
   std::vector<double> cv_predictions_;
-  std::vector<double> weights_;
-  std::vector<double> times_;
-  std::vector<double> sample_weights_;
-  std::vector<std::int64_t> groups_;
-  std::vector<std::int64_t> clusters_;
+  RoleColumns columns_;
   std::vector<std::int64_t> copies_;
   std::vector<std::uint64_t> numbers_;
   FitTable table_;

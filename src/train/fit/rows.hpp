@@ -10,9 +10,9 @@
 namespace widthwise::internal {
 
 /// Rows copied from a matrix, with space for more columns.
-class Rows {
+class WideRows {
  public:
-  Rows(MatrixView x, std::span<const std::size_t> rows, std::size_t more = 0)
+  WideRows(MatrixView x, std::span<const std::size_t> rows, std::size_t more = 0)
       : count_(rows.size()), columns_(x.columns()), stride_(columns_ + more), values_(rows.size() * stride_) {
     for (std::size_t i = 0; i < rows.size(); ++i) {
       std::copy_n(x.row(rows[i]).data(), columns_, values_.data() + i * stride_);

@@ -165,7 +165,7 @@ SplitPart planned_part(const FitTable& table, const FitOptions& options, GivenFo
     part.folds = folds_of(part.fitting, internal::cross_fitting_folds(rows.fitting, options, workers));
   }
   const auto before = [&](std::size_t a, std::size_t b) {
-    if (!table.times.empty() && table.times[a] != table.times[b]) return table.times[a] < table.times[b];
+    if (!table.rows.times.empty() && table.rows.times[a] != table.rows.times[b]) return table.rows.times[a] < table.rows.times[b];
     return a < b;
   };
   std::ranges::sort(part.fitting, before);
@@ -208,7 +208,7 @@ std::vector<SplitPart> planned_folds(const FitTable& table, const FitOptions& op
 }
 
 std::vector<std::size_t> all_rows(const FitTable& table) {
-  std::vector<std::size_t> rows(table.x.rows());
+  std::vector<std::size_t> rows(table.rows.x.rows());
   std::iota(rows.begin(), rows.end(), std::size_t{0});
   return rows;
 }
@@ -226,7 +226,6 @@ SplitPlan plan(const FitTable& table, const FitOptions& options, GivenFolds give
   const Workers workers(nullptr);
   internal::check_columns(table, options, workers);
   const bool cross = options.calibration == CalibrationMethod::kCross;
-  if (cross) internal::check_cross_calibration(table, options, workers);
   const internal::OptionsForRows few(options, table, workers);
   const bool names_rows = given && given->empty();
   const auto parts_of = [&](const FitTable& rows) {
@@ -237,7 +236,7 @@ SplitPlan plan(const FitTable& table, const FitOptions& options, GivenFolds give
   internal::RowCopies copies = internal::find_copies(table, options.duplicates, workers);
   if (!copies.first.empty() && options.duplicates == Duplicates::kDrop) {
     const std::vector<std::size_t> names = internal::distinct_rows(copies.first);
-    std::vector<std::size_t> places(table.x.rows());
+    std::vector<std::size_t> places(table.rows.x.rows());
     for (std::size_t i = 0; i < names.size(); ++i) places[names[i]] = i;
     if (given) {
       for (Fold& fold : *given) {
@@ -275,12 +274,12 @@ std::vector<std::vector<double>> internal::predicted_values(const FitTable& tabl
   std::vector<std::vector<double>> values;
   for (std::size_t k = 0; k < parts.size(); ++k) {
     const std::span<const double> given = predictions.values[k];
-    if (given.size() != table.x.rows() * columns) {
+    if (given.size() != table.rows.x.rows() * columns) {
       throw make_error(ErrorCode::kShapeMismatch, "fit: {} of x but {} in part {} of the plan",
-                       count_of(table.x.rows(), "row"), count_of(given.size() / columns, "prediction"), k);
+                       count_of(table.rows.x.rows(), "row"), count_of(given.size() / columns, "prediction"), k);
     }
     std::vector<double>& kept = values.emplace_back(given.size());
-    for (const std::vector<std::size_t>& rows : {parts[k].predicted(table.x.rows()), parts[k].calibration}) {
+    for (const std::vector<std::size_t>& rows : {parts[k].predicted(table.rows.x.rows()), parts[k].calibration}) {
       for (const std::size_t row : rows) std::ranges::copy(given.subspan(row * columns, columns), &kept[row * columns]);
     }
   }
@@ -288,8 +287,8 @@ std::vector<std::vector<double>> internal::predicted_values(const FitTable& tabl
 }
 
 std::size_t internal::least_predicted(const FitTable& table, std::span<const SplitPart> parts) {
-  std::size_t least = table.x.rows();
-  for (const SplitPart& part : parts) least = std::min(least, part.predicted(table.x.rows()).size());
+  std::size_t least = table.rows.x.rows();
+  for (const SplitPart& part : parts) least = std::min(least, part.predicted(table.rows.x.rows()).size());
   return least;
 }
 

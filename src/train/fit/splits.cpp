@@ -24,12 +24,12 @@ std::vector<std::size_t> positions(std::size_t n) {
 
 RowSplitter splitter_of(const FitTable& table, const Workers& workers) {
   // Copies have the same cluster and the same time.
-  const auto together = table.clusters.empty() && table.times.empty() ? table.copies : table.clusters;
-  RowBlocks blocks({together.begin(), together.end()}, {table.times.begin(), table.times.end()});
+  const auto together = table.rows.clusters.empty() && table.rows.times.empty() ? table.copies : table.rows.clusters;
+  RowBlocks blocks({together.begin(), together.end()}, {table.rows.times.begin(), table.rows.times.end()});
   if (!table.row_numbers.empty()) {
     return {{table.row_numbers.begin(), table.row_numbers.end()}, std::move(blocks), workers};
   }
-  std::vector<std::uint64_t> numbers(table.x.rows());
+  std::vector<std::uint64_t> numbers(table.rows.x.rows());
   std::iota(numbers.begin(), numbers.end(), table.first_row);
   return {std::move(numbers), std::move(blocks), workers};
 }
@@ -39,7 +39,7 @@ double calibration_share(const FitTable& table, const FitOptions& options, const
   if (!table.cv_predictions.empty()) return 0;
   const double size = options.calibration_size;
   if (size < 1) return size;
-  const double rows = workers.total(static_cast<double>(table.x.rows()));
+  const double rows = workers.total(static_cast<double>(table.rows.x.rows()));
   if (size < rows) return size / rows;
   throw make_error(ErrorCode::kInvalidArgument,
                    "fit: calibration_size is {}; expected a share below 1, or fewer rows than the {} of the table",
@@ -120,7 +120,7 @@ SetAside::SetAside(const FitTable& table, const FitOptions& options, const Worke
 
 SetAside::SetAside(const FitTable& table, const SplitPart& part, const Workers& workers)
     : calibration(splitter_of(table, workers), part.calibration),
-      fitting(splitter_of(table, workers), part.predicted(table.x.rows())) {}
+      fitting(splitter_of(table, workers), part.predicted(table.rows.x.rows())) {}
 
 Folds cross_fitting_folds(const TablePart& fitting, const FitOptions& options, const Workers& workers) {
   const std::size_t count = workers.alone() ? std::min(options.folds, fitting.rows.size()) : options.folds;
@@ -155,11 +155,11 @@ void Splits::hold_out(const FitOptions& options, const Workers& workers) {
 
 /// With several workers, the hash of few clusters may leave one side of the split empty.
 void Splits::check_clusters(const FitTable& table, const FitOptions& options) const {
-  if (table.cluster.empty() || !table.cv_predictions.empty() || options.calibration_size == 0) return;
+  if (!table.columns.has(Role::kCluster) || !table.cv_predictions.empty() || options.calibration_size == 0) return;
   if (calibration_rows_ > 0 && fitting_rows_ > 0) return;
   throw make_error(ErrorCode::kTooFewRows,
                    "fit: too few clusters in '{}' to set some aside for calibration; pass rows of more clusters",
-                   printable(table.cluster));
+                   printable(table.columns[Role::kCluster]));
 }
 
 }  // namespace widthwise::internal

@@ -126,7 +126,7 @@ class Splits {
 
 /// Predictions of the table for training: of the deployed model, cross-validated, or none.
 [[nodiscard]] inline std::span<const double> given_predictions(const FitTable& table) {
-  return table.cv_predictions.empty() ? table.predictions : table.cv_predictions;
+  return table.cv_predictions.empty() ? table.rows.predictions : table.cv_predictions;
 }
 
 }  // namespace widthwise::internal
