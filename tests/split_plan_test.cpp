@@ -120,7 +120,7 @@ TEST(SplitPlan, NamesTheRowsOfABaseModel) {
     const FitResult found = predicted.fitted(rows, plan, one_width());
     EXPECT_EQ(found.report.calibration_rows, own.report.calibration_rows);
     EXPECT_EQ(found.report.few_rows, own.report.few_rows);
-    EXPECT_EQ(found.report.base_error, own.report.base_error);
+    EXPECT_DOUBLE_EQ(found.report.base_error, own.report.base_error);
     EXPECT_EQ(found.model.parts().calibration.serialise(), own.model.parts().calibration.serialise());
     EXPECT_EQ(found.model.parts().fit_cluster_size, own.model.parts().fit_cluster_size);
   }

@@ -482,7 +482,6 @@ void bind_rows(nb::class_<Model>& model) {
 }  // namespace
 
 void bind_model(nb::module_& module) {
-  module.attr("MAX_FOLDS") = kMaxFolds;
   module.attr("SEEN_VERDICT") = kSeenVerdict;
   nb::class_<TrainedRows>(module, "TrainedRows")
       .def(nb::init<std::vector<std::string>, std::string, std::string, Doubles, double>(), nb::kw_only(),

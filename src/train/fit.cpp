@@ -23,9 +23,9 @@
 #include "train/fit/goals.hpp"
 #include "train/fit/holdout.hpp"
 #include "train/fit/part_of_table.hpp"
+#include "train/fit/planned_rows.hpp"
 #include "train/fit/residual_quantiles.hpp"
 #include "train/fit/shift.hpp"
-#include "train/fit/split_plan.hpp"
 #include "train/fit/splits.hpp"
 #include "train/workers/workers.hpp"
 

@@ -169,7 +169,7 @@ def test_an_estimator_may_predict_two_quantiles():
     y_pred, intervals = model.predict_interval(X_test, confidence_level=LEVEL)
     np.testing.assert_allclose(y_pred, model.estimator_.predict(X_test).mean(axis=1), rtol=1e-6)
     assert 0.85 < np.mean((intervals[:, 0, 0] <= y_test) & (y_test <= intervals[:, 1, 0])) < 0.95
-    with pytest.raises(ValueError, match="calibration='cross' needs one prediction per row"):
+    with pytest.raises(ValueError, match="cross-calibration reads one column of predictions"):
         WidthwiseRegressor(estimator, calibration="cross", cv=2, n_jobs=1).fit(X[:200], y[:200])
 
 

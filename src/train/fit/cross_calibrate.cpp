@@ -16,7 +16,7 @@
 #include "train/fit/few_rows.hpp"
 #include "train/fit/folds.hpp"
 #include "train/fit/part_of_table.hpp"
-#include "train/fit/split_plan.hpp"
+#include "train/fit/planned_rows.hpp"
 #include "train/fit/streams.hpp"
 #include "train/progress_steps.hpp"
 

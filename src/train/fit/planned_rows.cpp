@@ -1,4 +1,4 @@
-#include "train/fit/split_plan.hpp"
+#include "train/fit/planned_rows.hpp"
 
 #include <algorithm>
 #include <iterator>
