@@ -61,14 +61,12 @@ struct PlannedRows {
   }
 
   [[nodiscard]] FitTable table() const {
-    return {.x = {x.data(), x.size(), 1},
+    return {.rows = {.x = {x.data(), x.size(), 1}, .clusters = clusters},
             .y = y,
-            .predictions = {},
             .features = {"x"},
             .target = "y",
             .prediction = "f",
-            .clusters = clusters,
-            .cluster = clusters.empty() ? "" : "c"};
+            .columns = {{Role::kCluster, clusters.empty() ? "" : "c"}}};
   }
 
   [[nodiscard]] std::set<double> outcomes(const std::vector<std::size_t>& rows) const {

@@ -204,7 +204,7 @@ def test_a_calibration_counts_clusters():
     assert Calibration.from_bytes(calibration.to_bytes()) == calibration
     with pytest.raises(ValueError, match="these rows have no clusters"):
         calibration.add([1.0])
-    with pytest.raises(ValueError, match="neither groups nor weights"):
+    with pytest.raises(ValueError, match="clusters and groups cannot be combined"):
         Calibration().add([1.0], clusters=[1], groups=[1])
 
 
