@@ -26,24 +26,18 @@ void construct(SharedShard* self, std::uint64_t capacity, std::uint64_t seed) {
 void add(SharedShard& shared, const Doubles& scores, const std::optional<Booleans>& above, const nb::kwargs& given) {
   const Columns columns(given);
   const auto& [groups, labels, weights, clusters, sizes, times, sample_weights, keys, first_row, owner] = columns;
-  if (clusters && (groups || weights)) {
-    throw Error(ErrorCode::kInvalidArgument, "rows with clusters take neither groups nor weights");
-  }
   locked(
       [&](CalibrationShard& shard) {
         Calibration& calibration = shard.calibration;
         const RowNumbers numbers = numbers_of(first_row.value_or(calibration.rows_seen()), keys);
-        if (clusters) {
-          calibration.add(numbers, span_of(scores), span_of(above), {}, {}, span_of(clusters));
-          return;
-        }
         // Rows without weights are refused by a calibration that has them, which an empty one cannot.
         if (labels == nullptr || (CalibrationScheme::of({}, calibration)->weighs_new_rows() && !weights)) {
-          calibration.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups));
+          calibration.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups),
+                          span_of(clusters));
           return;
         }
         Calibration added(calibration.options());
-        added.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups));
+        added.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups), span_of(clusters));
         added.name_groups(*labels);
         calibration.merge(std::move(added));
       },
