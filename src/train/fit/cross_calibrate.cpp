@@ -119,7 +119,7 @@ FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const Locali
     FitTable fitting = table;  // views
     FitTable calibrating = table;
     if (planned != nullptr) {
-      fitting.cv_predictions = calibrating.predictions = planned->values[k];
+      fitting.cv_predictions = calibrating.rows.predictions = planned->values[k];
     }
     const PartOfTable others(fitting, parts[k].predicted(table.rows.x.rows()));
     FitResult fitted =
