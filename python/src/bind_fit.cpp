@@ -196,13 +196,14 @@ std::pair<std::optional<Numbers>, std::string> row_copies(
     const Table& table, const Doubles& y, const std::optional<Integers>& groups, const std::optional<Doubles>& weights,
     const std::optional<Integers>& clusters, const std::optional<Doubles>& times, const OptionValues& options) {
   std::vector<double> copy;
-  const internal::RowCopies copies = internal::find_copies({.x = matrix_of(table, copy),
+  const internal::RowCopies copies = internal::find_copies({.rows = {.x = matrix_of(table, copy),
+                                                                     .groups = span_of(groups),
+                                                                     .weights = span_of(weights),
+                                                                     .clusters = span_of(clusters),
+                                                                     .times = span_of(times)},
                                                             .y = span_of(y),
                                                             .features = table.names(),
-                                                            .groups = span_of(groups),
-                                                            .weights = span_of(weights),
-                                                            .clusters = span_of(clusters),
-                                                            .times = span_of(times)},
+                                                            .target = {}},
                                                            fit_options(options).duplicates, internal::Workers(nullptr));
   if (copies.first.empty()) return {std::nullopt, ""};
   auto out = std::make_unique_for_overwrite<std::int64_t[]>(copies.first.size());
