@@ -369,7 +369,7 @@ TEST(Calibration, RefusesToMixRowsWithAndWithoutGroupsAndIsUnchanged) {
 TEST(Calibration, RefusesToMixRowsWithAndWithoutWeights) {
   Calibration calibration;
   calibration.add(0, std::vector<double>{1, 2}, {}, std::vector<double>{100, 200});
-  expect_error(ErrorCode::kInvalidArgument, "the calibration has weights, but these rows have none",
+  expect_error(ErrorCode::kInvalidArgument, "the model has weights; pass the likelihood ratio of every row",
                [&] { calibration.add(2, std::vector<double>{1}); });
   EXPECT_EQ(calibration.rows_seen(), 2U);
 }
