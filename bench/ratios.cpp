@@ -13,7 +13,7 @@
 #include <widthwise/widthwise.hpp>
 
 #include "task.hpp"
-#include "vector_math.hpp"
+#include "base/vector_math.hpp"
 
 namespace {
 

@@ -14,11 +14,11 @@
 #include <widthwise/train/fit.hpp>
 
 #include "command.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "options.hpp"
-#include "outcomes_outside.hpp"
+#include "conformal/outcomes_outside.hpp"
 #include "output.hpp"
-#include "row_sample.hpp"
+#include "base/row_sample.hpp"
 #include "standard_streams.hpp"
 #include "table_options.hpp"
 #include "tables.hpp"

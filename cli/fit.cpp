@@ -19,7 +19,7 @@
 #include "command.hpp"
 #include "described_options.hpp"
 #include "fit_tables.hpp"
-#include "hash.hpp"
+#include "base/hash.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "shift_table.hpp"

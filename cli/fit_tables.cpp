@@ -14,8 +14,8 @@
 #include <widthwise/joined_labels.hpp>
 
 #include "group_column.hpp"
-#include "message.hpp"
-#include "outcomes_outside.hpp"
+#include "base/message.hpp"
+#include "conformal/outcomes_outside.hpp"
 #include "output.hpp"
 #include "progress_bar.hpp"
 #include "standard_streams.hpp"

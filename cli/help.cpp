@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "command.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "text_width.hpp"
+#include "base/text_width.hpp"
 
 namespace widthwise::cli {
 namespace {

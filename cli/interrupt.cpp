@@ -8,7 +8,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "file.hpp"
+#include "base/file.hpp"
 
 namespace widthwise::cli {
 namespace {

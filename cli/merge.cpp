@@ -10,7 +10,7 @@
 #include <widthwise/seen_rows.hpp>
 
 #include "command.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"

@@ -8,9 +8,9 @@
 #include <widthwise/error.hpp>
 #include <widthwise/exchangeability.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 #include "output.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::cli {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "message.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::cli {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <nlohmann/json_fwd.hpp>
 
-#include "layout.hpp"
-#include "printable.hpp"
-#include "text.hpp"
+#include "base/layout.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::cli {
 

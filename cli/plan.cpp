@@ -7,7 +7,7 @@
 #include <widthwise/report.hpp>
 
 #include "command.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 

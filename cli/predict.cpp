@@ -10,7 +10,7 @@
 
 #include "command.hpp"
 #include "interval_columns.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "quantile_columns.hpp"

@@ -11,14 +11,14 @@
 #include <widthwise/error.hpp>
 #include <widthwise/version.hpp>
 
-#include "file.hpp"
+#include "base/file.hpp"
 #include "help.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
 #include "standard_streams.hpp"
 #include "terminal.hpp"
-#include "text_width.hpp"
-#include "user_message.hpp"
+#include "base/text_width.hpp"
+#include "base/user_message.hpp"
 
 namespace widthwise::cli {
 namespace {

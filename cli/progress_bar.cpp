@@ -10,9 +10,9 @@
 #include <limits>
 
 #include "interrupt.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "output.hpp"
-#include "progress_line.hpp"
+#include "base/progress_line.hpp"
 #include "terminal.hpp"
 
 namespace widthwise::cli {

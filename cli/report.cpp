@@ -4,8 +4,8 @@
 
 #include "command.hpp"
 #include "evaluated_table.hpp"
-#include "file.hpp"
-#include "layout.hpp"
+#include "base/file.hpp"
+#include "base/layout.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"

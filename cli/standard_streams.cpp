@@ -16,7 +16,7 @@
 #include <widthwise/error.hpp>
 
 #include "command.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "output.hpp"
 #include "progress_bar.hpp"
 

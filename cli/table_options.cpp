@@ -5,7 +5,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 #include "options.hpp"
 
 namespace widthwise::cli {

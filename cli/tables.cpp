@@ -14,7 +14,7 @@
 #include <widthwise/population.hpp>
 #include <widthwise/seen_rows.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 

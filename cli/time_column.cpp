@@ -6,8 +6,8 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
-#include "printable.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
 
 namespace widthwise::cli {
 

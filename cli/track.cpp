@@ -15,9 +15,9 @@
 
 #include "command.hpp"
 #include "interval_columns.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "options.hpp"
-#include "outcomes_outside.hpp"
+#include "conformal/outcomes_outside.hpp"
 #include "output.hpp"
 #include "standard_streams.hpp"
 #include "table_options.hpp"

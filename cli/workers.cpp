@@ -9,10 +9,10 @@
 #include <widthwise/error.hpp>
 
 #include "command.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::cli {
 

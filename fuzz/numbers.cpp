@@ -6,7 +6,7 @@
 #include <widthwise/level.hpp>
 
 #include "target.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include "support/sealing.hpp"
 #include "target.hpp"
-#include "words.hpp"
+#include "base/words.hpp"
 
 namespace widthwise::fuzz {
 

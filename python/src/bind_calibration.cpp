@@ -7,7 +7,7 @@
 #include <widthwise/seen_rows.hpp>
 
 #include "bindings.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "rows.hpp"
 
 namespace widthwise::python {

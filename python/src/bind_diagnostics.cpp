@@ -5,7 +5,7 @@
 #include <widthwise/train/registry.hpp>
 
 #include "bindings.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::python {
 

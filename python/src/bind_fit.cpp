@@ -8,8 +8,8 @@
 #include <widthwise/train/xgboost.hpp>
 
 #include "bindings.hpp"
-#include "outcomes_outside.hpp"
-#include "progress_line.hpp"
+#include "conformal/outcomes_outside.hpp"
+#include "base/progress_line.hpp"
 #include "rows.hpp"
 #include "table.hpp"
 #include "train/progress_steps.hpp"

@@ -12,8 +12,8 @@
 #include <widthwise/trees.hpp>
 
 #include "bindings.hpp"
-#include "file.hpp"
-#include "message.hpp"
+#include "base/file.hpp"
+#include "base/message.hpp"
 #include "objective.hpp"
 #include "rows.hpp"
 #include "table.hpp"

@@ -2,7 +2,7 @@
 #include <mutex>
 
 #include "objective.hpp"
-#include "transform/spline.hpp"
+#include "conformal/transform/spline.hpp"
 
 namespace widthwise::python {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "arrow_checks.hpp"
 #include "bindings.hpp"
-#include "message.hpp"
-#include "printable.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
 #include "rows.hpp"
 #include "table.hpp"
 

@@ -7,7 +7,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/train/fit.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 
 namespace widthwise::python {
 namespace {

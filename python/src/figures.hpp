@@ -1,7 +1,7 @@
 #pragma once
 
 #include "bindings.hpp"
-#include "page/figures.hpp"
+#include "report/page/figures.hpp"
 
 /// Figures of the core as dicts, which the package draws.
 namespace widthwise::python {

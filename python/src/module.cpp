@@ -6,9 +6,9 @@
 #include <widthwise/version.hpp>
 
 #include "bindings.hpp"
-#include "file.hpp"
-#include "printable.hpp"
-#include "user_message.hpp"
+#include "base/file.hpp"
+#include "base/printable.hpp"
+#include "base/user_message.hpp"
 
 namespace widthwise::python {
 namespace {

@@ -10,7 +10,7 @@
 #include <widthwise/train/registry.hpp>
 
 #include "bindings.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "train/engines/net/training.hpp"
 
 namespace widthwise::python {

@@ -11,7 +11,7 @@
 #include <widthwise/model.hpp>
 
 #include "bindings.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 #include "table.hpp"
 
 namespace widthwise::python {

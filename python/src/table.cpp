@@ -9,8 +9,8 @@
 #include <widthwise/error.hpp>
 
 #include "arrow_checks.hpp"
-#include "message.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::python {
 namespace {

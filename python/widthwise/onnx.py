@@ -474,7 +474,7 @@ def _weighted_sum(graph: _Graph, values: list[str], weights: list[Floats]) -> st
 
 
 def _shortest_sides(graph: _Graph, parameters: list[str]) -> list[str]:
-    """The parameters of both sides of the shortest intervals, from those of the spline; see src/transform/spline.cpp."""
+    """The parameters of both sides of the shortest intervals, from those of the spline; see src/conformal/transform/spline.cpp."""
     about = _core.shortest_intervals()
     count = len(about["ends"])
     slopes = [graph.exp(parameter) for parameter in parameters]

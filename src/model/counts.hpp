@@ -6,7 +6,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 
 /// Errors of a model about its parts and rows.
 namespace widthwise::internal {

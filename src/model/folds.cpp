@@ -8,9 +8,9 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 #include "model/list_selection.hpp"
-#include "printable.hpp"
+#include "base/printable.hpp"
 
 namespace widthwise::internal {
 namespace {

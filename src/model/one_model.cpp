@@ -7,11 +7,11 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 #include "model/counts.hpp"
 #include "model/quantile_pairs.hpp"
-#include "scratch.hpp"
-#include "vector_math.hpp"
+#include "base/scratch.hpp"
+#include "base/vector_math.hpp"
 
 namespace widthwise::internal {
 namespace {

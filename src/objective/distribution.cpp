@@ -7,10 +7,10 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 #include "objective/objectives.hpp"
-#include "transform/spline.hpp"
-#include "vector_math.hpp"
+#include "conformal/transform/spline.hpp"
+#include "base/vector_math.hpp"
 
 namespace widthwise::internal {
 namespace {

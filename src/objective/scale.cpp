@@ -8,7 +8,7 @@
 #include "objective/level_window.hpp"
 #include "objective/objectives.hpp"
 #include "objective/summary.hpp"
-#include "vector_math.hpp"
+#include "base/vector_math.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <utility>
 
-#include "printable.hpp"
-#include "text.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::internal {
 

@@ -1,10 +1,10 @@
 #include <utility>
 
-#include "layout.hpp"
-#include "printable.hpp"
+#include "base/layout.hpp"
+#include "base/printable.hpp"
 #include "report/json.hpp"
-#include "schemes/words.hpp"
-#include "text.hpp"
+#include "conformal/schemes/words.hpp"
+#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

@@ -4,16 +4,16 @@
 #include <utility>
 #include <vector>
 
-#include "layout.hpp"
-#include "outcome_hints.hpp"
-#include "outcomes_outside.hpp"
-#include "printable.hpp"
+#include "base/layout.hpp"
+#include "conformal/outcome_hints.hpp"
+#include "conformal/outcomes_outside.hpp"
+#include "base/printable.hpp"
 #include "report/bins.hpp"
 #include "report/goals.hpp"
 #include "report/json.hpp"
 #include "report/verdict.hpp"
-#include "text.hpp"
-#include "word_list.hpp"
+#include "base/text.hpp"
+#include "base/word_list.hpp"
 
 namespace widthwise {
 namespace {

@@ -1,11 +1,11 @@
 #include <utility>
 
-#include "layout.hpp"
-#include "printable.hpp"
+#include "base/layout.hpp"
+#include "base/printable.hpp"
 #include "report/goals.hpp"
 #include "report/json.hpp"
 #include "report/verdict.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-#include "printable.hpp"
+#include "base/printable.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <widthwise/report.hpp>
 
-#include "text.hpp"
+#include "base/text.hpp"
 
 /// What the reports share: JSON of small values, and phrases.
 namespace widthwise::internal {

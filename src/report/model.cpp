@@ -3,11 +3,11 @@
 
 #include <widthwise/model_file.hpp>
 
-#include "layout.hpp"
-#include "message.hpp"
-#include "printable.hpp"
+#include "base/layout.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
 #include "report/json.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

@@ -2,10 +2,10 @@
 #include <utility>
 #include <vector>
 
-#include "layout.hpp"
-#include "printable.hpp"
+#include "base/layout.hpp"
+#include "base/printable.hpp"
 #include "report/json.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

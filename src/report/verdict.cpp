@@ -4,10 +4,10 @@
 #include <cmath>
 #include <utility>
 
-#include "layout.hpp"
-#include "printable.hpp"
-#include "text.hpp"
-#include "word_list.hpp"
+#include "base/layout.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "base/word_list.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -10,9 +10,9 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
-#include "outcome_hints.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "conformal/outcome_hints.hpp"
+#include "base/text.hpp"
 #include "train/fit/base_model.hpp"
 #include "train/fit/calibrate.hpp"
 #include "train/fit/categories.hpp"

@@ -11,8 +11,8 @@
 
 #include <widthwise/train/options.hpp>
 
-#include "text.hpp"
-#include "word_list.hpp"
+#include "base/text.hpp"
+#include "base/word_list.hpp"
 
 /// Makers of option table fields, one per member type.
 namespace widthwise::internal {

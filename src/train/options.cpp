@@ -4,10 +4,10 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
-#include "printable.hpp"
-#include "text.hpp"
-#include "word_list.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "base/word_list.hpp"
 
 namespace widthwise {
 

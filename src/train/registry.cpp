@@ -7,11 +7,11 @@
 #include <widthwise/train/net_options.hpp>
 #include <widthwise/train/tree_options.hpp>
 
-#include "message.hpp"
-#include "printable.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
 #include "train/option_fields.hpp"
-#include "word_list.hpp"
+#include "base/word_list.hpp"
 
 namespace widthwise {
 namespace {

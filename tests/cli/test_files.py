@@ -126,7 +126,7 @@ def large_files(folder):
 
 
 def test_large_files_are_rejected_by_their_header(homes):
-    # One command per file: all load with the same functions, which tests/model_file_test.cpp tests with such files.
+    # One command per file: all load with the same functions, which tests/model/model_file_test.cpp tests with such files.
     commands = ["inspect {}", "predict {} test.csv -o no.csv", "calibrate {} fresh.csv", "merge trees.safetensors {}"]
     for command, (file, words) in zip(commands, large_files(homes.folder), strict=True):
         start = time.monotonic()

@@ -34,7 +34,7 @@
 #include "io/table/separator.hpp"
 #include "support/errors.hpp"
 #include "support/numbers.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

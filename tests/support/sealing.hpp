@@ -8,8 +8,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "safetensors.hpp"
-#include "words.hpp"
+#include "base/safetensors.hpp"
+#include "base/words.hpp"
 
 /// Corrects the checksums of bytes that a test has changed, so that the code after the checksum test is reached.
 namespace widthwise::examples {

@@ -7,7 +7,7 @@
 #include <limits>
 #include <system_error>
 
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -14,7 +14,7 @@
 #include "io/table/quotes.hpp"
 #include "io/table/reader.hpp"
 #include "io/table/separator.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 
 namespace widthwise::internal {
 namespace {

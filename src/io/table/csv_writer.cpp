@@ -15,7 +15,7 @@
 #include "io/table/arrow_library.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/writer.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "io/table/cell.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 
 namespace widthwise::internal {
 namespace {

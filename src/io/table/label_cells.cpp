@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "io/table/cell.hpp"
-#include "printable.hpp"
-#include "text.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

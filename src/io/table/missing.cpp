@@ -10,7 +10,7 @@
 
 #include "io/table/cell.hpp"
 #include "io/table/numbers.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "io/table/cell.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

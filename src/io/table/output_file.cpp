@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "file.hpp"
+#include "base/file.hpp"
 
 namespace widthwise::internal {
 

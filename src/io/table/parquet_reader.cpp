@@ -8,7 +8,7 @@
 #include "io/table/label_cells.hpp"
 #include "io/table/numbers.hpp"
 #include "io/table/reader.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -8,8 +8,8 @@
 #include "io/table/cell.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/writer.hpp"
-#include "message.hpp"
-#include "printable.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
 
 namespace widthwise::internal {
 namespace {

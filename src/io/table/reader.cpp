@@ -10,13 +10,13 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "hash.hpp"
+#include "base/hash.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/label_cells.hpp"
 #include "io/table/numbers.hpp"
-#include "message.hpp"
-#include "printable.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

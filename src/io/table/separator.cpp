@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "io/table/quotes.hpp"
-#include "text.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

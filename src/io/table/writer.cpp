@@ -6,7 +6,7 @@
 #include <widthwise/error.hpp>
 
 #include "io/table/errors.hpp"
-#include "message.hpp"
+#include "base/message.hpp"
 
 namespace widthwise::internal {
 namespace {

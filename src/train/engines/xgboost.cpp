@@ -11,8 +11,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/train/threads.hpp>
 
-#include "message.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 #include "train/engines/first_outputs.hpp"
 #include "train/engines/threads/waiting.hpp"
 #include "train/engines/xgboost/booster.hpp"

@@ -7,8 +7,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "message.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

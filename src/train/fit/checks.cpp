@@ -9,11 +9,11 @@
 #include <widthwise/error.hpp>
 #include <widthwise/transform.hpp>
 
-#include "calibration/checks.hpp"
-#include "message.hpp"
-#include "outcomes_outside.hpp"
-#include "printable.hpp"
-#include "text.hpp"
+#include "conformal/calibration/checks.hpp"
+#include "base/message.hpp"
+#include "conformal/outcomes_outside.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
 #include "train/fit/splits.hpp"
 
 namespace widthwise::internal {

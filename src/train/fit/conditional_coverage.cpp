@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "diagnostics/rows.hpp"
-#include "message.hpp"
-#include "text.hpp"
+#include "evaluation/diagnostics/rows.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 #include "train/fit/classifier.hpp"
 #include "train/fit/folds.hpp"
 #include "train/progress_steps.hpp"

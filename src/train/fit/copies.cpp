@@ -9,9 +9,9 @@
 #include <widthwise/row_repeats.hpp>
 #include <widthwise/row_sketch.hpp>
 
-#include "hash.hpp"
-#include "message.hpp"
-#include "text.hpp"
+#include "base/hash.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

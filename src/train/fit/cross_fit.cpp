@@ -8,8 +8,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "message.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 #include "train/fit/folds.hpp"
 #include "train/progress_steps.hpp"
 

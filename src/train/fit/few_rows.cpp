@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "message.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

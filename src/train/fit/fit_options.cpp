@@ -6,7 +6,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "text.hpp"
+#include "base/text.hpp"
 #include "train/option_fields.hpp"
 
 namespace widthwise {

@@ -7,8 +7,8 @@
 #include <widthwise/train/fit.hpp>
 #include <widthwise/transform.hpp>
 
-#include "message.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 #include "train/fit/goals.hpp"
 
 namespace widthwise {

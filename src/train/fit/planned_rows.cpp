@@ -9,8 +9,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/train/fit.hpp>
 
-#include "message.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 #include "train/fit/checks.hpp"
 #include "train/fit/copies.hpp"
 #include "train/fit/cross_calibrate.hpp"

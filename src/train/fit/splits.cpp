@@ -8,9 +8,9 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "message.hpp"
-#include "printable.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
 #include "train/fit/streams.hpp"
 
 namespace widthwise::internal {

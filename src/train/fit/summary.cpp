@@ -4,8 +4,8 @@
 #include <widthwise/cross_coverage.hpp>
 #include <widthwise/train/fit.hpp>
 
-#include "message.hpp"
-#include "text.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

@@ -8,11 +8,11 @@
 #include <widthwise/error.hpp>
 #include <widthwise/train/communicator.hpp>
 
-#include "file.hpp"
-#include "message.hpp"
-#include "model_file/texts.hpp"
-#include "safetensors.hpp"
-#include "text.hpp"
+#include "base/file.hpp"
+#include "base/message.hpp"
+#include "model/model_file/texts.hpp"
+#include "base/safetensors.hpp"
+#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

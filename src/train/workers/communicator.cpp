@@ -6,7 +6,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 
 namespace widthwise {
 

@@ -8,7 +8,7 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 
 namespace widthwise::internal {
 namespace {

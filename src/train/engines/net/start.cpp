@@ -9,9 +9,9 @@
 #include <string>
 #include <widthwise/error.hpp>
 
-#include "dense_net_inputs.hpp"
-#include "message.hpp"
-#include "text.hpp"
+#include "functions/dense_net_inputs.hpp"
+#include "base/message.hpp"
+#include "base/text.hpp"
 #include "train/engines/first_outputs.hpp"
 
 namespace widthwise::internal {

@@ -11,7 +11,7 @@
 #include <widthwise/random.hpp>
 #include <widthwise/train/threads.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 #include "train/engines/net/start.hpp"
 #include "train/engines/threads/waiting.hpp"
 

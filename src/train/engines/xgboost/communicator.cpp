@@ -14,7 +14,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 #include "train/engines/xgboost/library.hpp"
 #include "train/engines/xgboost/watchdog.hpp"
 

@@ -15,7 +15,7 @@
 
 #include <widthwise/error.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 
 namespace widthwise {
 namespace {

@@ -11,7 +11,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/train/xgboost.hpp>
 
-#include "message.hpp"
+#include "base/message.hpp"
 
 namespace widthwise {
 namespace {

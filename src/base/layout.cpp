@@ -1,0 +1,66 @@
+#include "base/layout.hpp"
+
+#include <algorithm>
+
+#include "base/printable.hpp"
+#include "base/text_width.hpp"
+
+namespace widthwise::internal {
+
+std::string list(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += printable(names[i]);
+  }
+  return text;
+}
+
+std::string TextTable::to_string() const {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows_) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (std::size_t j = 0; j < row.size(); ++j) widths[j] = std::max(widths[j], row[j].size());
+  }
+  std::string text;
+  for (const auto& row : rows_) {
+    std::string line = "  ";
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      const std::string blanks(widths[j] - row[j].size(), ' ');
+      line += j == 0 ? row[j] + blanks : "   " + blanks + row[j];
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+std::string wrapped(std::string_view text, std::size_t indent) {
+  const std::size_t width = text_width();
+  std::string out;
+  std::size_t column = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(" \n"), text.size());
+    const std::string_view word = text.substr(0, end);
+    const bool line_ends = end < text.size() && text[end] == '\n';
+    if (column > 0 && column + 1 + word.size() > width) {
+      out.append(1, '\n').append(indent, ' ');
+      column = indent;
+    } else if (column > indent) {
+      out += ' ';
+      ++column;
+    } else if (column == 0) {
+      column = indent;
+    }
+    out += word;
+    column += word.size();
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (line_ends) {
+      out.append(1, '\n').append(indent, ' ');
+      column = indent;
+    }
+  }
+  return out;
+}
+
+}  // namespace widthwise::internal

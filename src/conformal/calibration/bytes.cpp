@@ -1,0 +1,204 @@
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <widthwise/calibration.hpp>
+#include <widthwise/error.hpp>
+#include <widthwise/labels.hpp>
+
+#include "conformal/calibration/checks.hpp"
+#include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/words.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::bit_words;
+using internal::kMaxRows;
+using internal::kWordBytes;
+using internal::WordReader;
+using internal::WordWriter;
+
+constexpr std::uint64_t kMagic = 0x0042494c41435757U;  // "WWCALIB", zero-terminated
+constexpr std::uint64_t kFormat = 1;
+constexpr std::size_t kHeaderWords = 6;
+constexpr std::size_t kGroupWords = 5;
+
+std::size_t text_words(std::size_t bytes) { return bytes / kWordBytes + (bytes % kWordBytes == 0 ? 0 : 1); }
+
+void put_text(WordWriter& writer, std::string_view text) {
+  for (std::size_t i = 0; i < text.size(); i += kWordBytes) {
+    std::uint64_t word = 0;
+    for (std::size_t j = i; j < std::min(i + kWordBytes, text.size()); ++j) {
+      word |= std::uint64_t{static_cast<unsigned char>(text[j])} << (8 * (j - i));
+    }
+    writer.put(word);
+  }
+}
+
+/// Read `bytes` bytes; false if a padding byte is not 0.
+[[nodiscard]] bool take_text(WordReader& words, std::size_t bytes, std::string& text) {
+  text.reserve(bytes);
+  for (std::size_t i = 0; i < bytes; i += kWordBytes) {
+    std::uint64_t word = words.get();
+    for (std::size_t j = i; j < std::min(i + kWordBytes, bytes); ++j, word >>= 8U) {
+      text.push_back(static_cast<char>(word & 0xffU));
+    }
+    if (word != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// In 64-bit words: magic, format, capacity, seed, what rows belong to (0: nothing, 1: groups, 2: clusters), number of
+// groups; for each group, ascending, its number, rows seen, rows kept, whether rows have weights, length of the label
+// in bytes, the bytes of the label, padded with zeros, then the priorities (ascending), the scores, one bit per row for
+// `above` and, if rows have them, the weights; a checksum over all. Rows without groups are group 0, and a cluster is
+// written as a group. Labels that are integers are not written: their length is 0.
+std::vector<std::byte> Calibration::serialise() const {
+  const auto all = kept();
+  std::size_t words = kHeaderWords;
+  for (const auto& [group, entries] : all) {
+    const Sample& sample = samples_.at(group);
+    words += kGroupWords + text_words(sample.label.size()) + (sample.weighted ? 3 : 2) * entries.size() +
+             bit_words(entries.size());
+  }
+  WordWriter writer(words);
+  writer.put(kMagic);
+  writer.put(kFormat);
+  writer.put(options_.capacity);
+  writer.put(options_.seed);
+  writer.put(static_cast<std::uint64_t>(all.empty() ? RowKeys::kNone : keys_));
+  writer.put(std::uint64_t{all.size()});
+  for (const auto& [group, entries] : all) {
+    const Sample& sample = samples_.at(group);
+    writer.put(static_cast<std::uint64_t>(group));
+    writer.put(sample.seen);
+    writer.put(std::uint64_t{entries.size()});
+    writer.put(std::uint64_t{sample.weighted ? 1U : 0U});
+    writer.put(std::uint64_t{sample.label.size()});
+    put_text(writer, sample.label);
+    for (const Entry& entry : entries) writer.put(entry.priority);
+    for (const Entry& entry : entries) writer.put(entry.score);
+    writer.put_bits(entries.size(), [&](std::size_t i) { return entries[i].above; });
+    if (sample.weighted) {
+      for (const Entry& entry : entries) writer.put(entry.weight);
+    }
+  }
+  return std::move(writer).finish();
+}
+
+/// Reads the bytes into a calibration, group by group.
+struct Calibration::Reader {
+  WordReader words;
+  RowKeys keys = RowKeys::kNone;
+  std::uint64_t groups = 0;
+  std::uint64_t rows_left = kMaxRows;
+  std::int64_t group = 0;  // the one that is read
+
+  void check(bool holds, const char* what) const {
+    if (!holds) words.refuse(fmt::format("{} {}: {}", keys == RowKeys::kClusters ? "cluster" : "group", group, what));
+  }
+
+  /// An empty calibration with what the header holds.
+  Calibration read_header() {
+    Options options;
+    options.capacity = words.get();
+    options.seed = words.get();
+    if (options.capacity == 0) words.refuse("the capacity is 0");
+    const std::uint64_t kind = words.get();
+    groups = words.get();
+    if (kind > static_cast<std::uint64_t>(RowKeys::kClusters)) words.refuse("invalid kind of groups");
+    keys = static_cast<RowKeys>(kind);
+    if (groups == 0 && keys != RowKeys::kNone) words.refuse("there are no groups");
+    if (groups > 1 && keys == RowKeys::kNone) words.refuse("more than one group in a calibration without groups");
+    Calibration calibration(options);
+    calibration.keys_ = keys;
+    return calibration;
+  }
+
+  void read_group(Calibration& calibration) {
+    const std::uint64_t capacity = calibration.options_.capacity;
+    Sample sample;
+    sample.seen = words.get();
+    const std::uint64_t kept = words.get();
+    const std::uint64_t weighted = words.get();
+    check(keys != RowKeys::kNone || group == 0, "expected group 0 in a calibration without groups");
+    check(kept > 0 && kept <= capacity, "the number of rows kept is 0 or above the capacity");
+    check(kept == std::min(sample.seen, capacity), "the number of rows kept does not match the number of rows seen");
+    check(sample.seen <= rows_left, "there are more than 2^63 rows");
+    rows_left -= sample.seen;
+    check(weighted <= (keys == RowKeys::kClusters ? 0U : 1U), "invalid mark of weights");
+    sample.weighted = weighted == 1;
+    check(keys != RowKeys::kClusters || !is_reserved_group(group), "reserved number");
+    read_label(sample);
+    check(kept <= words.words_left() / 2, "unexpected end of the bytes");
+    sample.entries.resize(kept);
+    read_entries(sample);
+    if (kept == capacity) sample.limit = sample.entries.back().priority;
+    calibration.samples_.emplace_hint(calibration.samples_.end(), group, std::move(sample));
+  }
+
+  void read_label(Sample& sample) {
+    const std::uint64_t bytes = words.get();
+    if (bytes == 0) return;
+    check(keys == RowKeys::kGroups, "a label in a calibration without groups");
+    check(bytes <= words.words_left() * kWordBytes, "invalid length of the label");
+    check(take_text(words, bytes, sample.label), "the label is longer than its length");
+    check(internal::is_utf8(sample.label), "the label is not UTF-8");
+    check(group_number(sample.label) == group && sample.label != label_of(group), "the label is that of another group");
+  }
+
+  void read_entries(Sample& sample) {
+    std::vector<Entry>& entries = sample.entries;
+    for (Entry& entry : entries) {
+      entry.priority = words.get();
+      check(&entry == entries.data() || (&entry - 1)->priority < entry.priority, "the priorities are not in order");
+    }
+    for (Entry& entry : entries) {
+      entry.score = words.get_number();
+      check(!std::isnan(entry.score), "a score is NaN");
+      check(entry.score != 0 || !std::signbit(entry.score), "a score is -0");
+    }
+    check(words.get_bits(entries.size(), [&](std::size_t i, bool above) { entries[i].above = above; }),
+          "there are more sides than rows");
+    for (Entry& entry : entries) {
+      entry.weight = sample.weighted ? words.get_number() : 1;
+      check(internal::valid_weight(entry.weight), "a weight is not positive and finite");
+    }
+    check(!sample.weighted || sample.seen > entries.size() ||
+              std::ranges::any_of(entries, [](const Entry& entry) { return entry.weight != 1; }),
+          "all weights are 1 in a weighted calibration");
+  }
+};
+
+Calibration Calibration::deserialise(std::span<const std::byte> bytes) {
+  Reader reader{.words = WordReader(bytes, "Calibration::deserialise")};
+  WordReader& words = reader.words;
+  words.expect_header(kMagic, kFormat, "a calibration");
+  words.verify_checksum();
+  Calibration calibration = reader.read_header();
+  for (std::uint64_t g = 0; g < reader.groups; ++g) {
+    const auto group = static_cast<std::int64_t>(words.get());
+    if (g > 0 && group <= reader.group) words.refuse("the groups are not in order");
+    reader.group = group;
+    reader.read_group(calibration);
+  }
+  if (words.words_left() != 0) words.refuse("unexpected bytes after the last group");
+  calibration.numbers_ = {.first = 0, .last = std::numeric_limits<std::uint64_t>::max()};
+  if (reader.groups > 1) {
+    try {
+      calibration.index_rows(0);
+      calibration.stored_.clear();
+    } catch (const Error& error) {
+      words.refuse(error.what());
+    }
+  }
+  return calibration;
+}
+
+}  // namespace widthwise

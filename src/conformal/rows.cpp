@@ -1,0 +1,68 @@
+#include <widthwise/rows.hpp>
+
+#include <type_traits>
+
+#include <widthwise/error.hpp>
+
+#include "base/message.hpp"
+
+namespace widthwise {
+namespace {
+
+template <class Columns, class Values>
+auto& column_for(Columns& numbers, auto& labels, Role role, const Values& /*values*/) {
+  if constexpr (std::is_same_v<Values, std::span<const double>>) {
+    return numbers[static_cast<std::size_t>(role)];
+  } else {
+    return labels[static_cast<std::size_t>(role)];
+  }
+}
+
+}  // namespace
+
+Rows Rows::slice(std::size_t first, std::size_t count) const {
+  const auto part = [&](auto values) {
+    const std::size_t columns = values.empty() ? 0 : values.size() / x.rows();
+    return values.subspan(first * columns, count * columns);
+  };
+  Rows rows = *this;
+  rows.x = x.slice(first, count);
+  rows.predictions = part(predictions);
+  for_each_column(rows, [&](Role, auto& values) { values = part(values); });
+  return rows;
+}
+
+bool Rows::has(Role role) const {
+  bool found = false;
+  for_each_column(*this, [&](Role each, const auto& values) { found = found || (each == role && !values.empty()); });
+  return found;
+}
+
+void Rows::check_shapes(std::string_view where) const {
+  for_each_column(*this, [&](Role role, const auto& values) {
+    if (values.empty() || values.size() == x.rows()) return;
+    throw internal::make_error(ErrorCode::kShapeMismatch, "{}: {} rows of x but {} {}", where, x.rows(), values.size(),
+                               entry_of(role).plural);
+  });
+}
+
+void Rows::check_cells(const RoleNames& names, std::string_view where) const {
+  for_each_column(*this, [&](Role role, const auto& values) {
+    widthwise::check_cells(role, values, {.where = where, .column = names[role]});
+  });
+}
+
+RoleColumns::RoleColumns(const Rows& rows, std::span<const std::size_t> selected) {
+  for_each_column(rows, [&](Role role, const auto& values) {
+    if (values.empty()) return;
+    auto& own = column_for(numbers_, labels_, role, values);
+    own.reserve(selected.size());
+    for (const std::size_t row : selected) own.push_back(values[row]);
+  });
+}
+
+void RoleColumns::set(Rows& rows) const {
+  for_each_column(rows, [&](Role role, auto& values) { values = column_for(numbers_, labels_, role, values); });
+}
+
+}  // namespace widthwise

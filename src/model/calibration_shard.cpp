@@ -1,0 +1,145 @@
+#include <widthwise/calibration_shard.hpp>
+
+#include <string>
+#include <utility>
+
+#include <widthwise/error.hpp>
+#include <widthwise/model_file.hpp>
+#include <widthwise/seen_rows.hpp>
+#include <widthwise/version.hpp>
+
+#include "base/file.hpp"
+#include "base/file_contents.hpp"
+#include "base/message.hpp"
+#include "model/model_file/texts.hpp"
+#include "base/safetensors.hpp"
+#include "base/words.hpp"
+
+// Texts: "calibration_shard", the format, which models do not have; "widthwise", the version that wrote it;
+// "scores_of", a number; "checksum" (safetensors.hpp). Arrays: "calibration", and "sketch", which is absent if it is
+// empty.
+namespace widthwise {
+namespace {
+
+using internal::SafetensorsReader;
+using internal::SafetensorsWriter;
+
+constexpr std::uint64_t kShardFormat = 1;
+constexpr const char* kFormatText = "calibration_shard";
+constexpr const char* kShardAdvice = "; create the shard again";
+
+[[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kBadData, what); }
+
+void check_format(std::span<const std::byte> bytes) {
+  internal::require_safetensors(bytes, "a calibration shard");
+  // Check this first, because everything else may differ in a later format.
+  const auto texts = SafetensorsReader::texts_of(bytes);
+  const auto format = texts.find(kFormatText);
+  if (format == texts.end()) {
+    refuse(std::string("not a calibration shard: found a ") +
+           (texts.contains("widthwise") ? "model" : "safetensors file of another program"));
+  }
+  const std::uint64_t number = internal::count_of(format->second, kFormatText);
+  if (number > kShardFormat) refuse(internal::newer_format("shard format", number, kShardFormat));
+  if (number != kShardFormat) refuse(fmt::format("expected shard format {}, found {}", kShardFormat, number));
+}
+
+CalibrationShard read_shard(std::span<const std::byte> bytes) {
+  check_format(bytes);
+  SafetensorsReader reader = SafetensorsReader::sealed(bytes, kShardAdvice);
+  (void)reader.take_text(kFormatText);
+  (void)reader.take_text("widthwise");
+  CalibrationShard shard;
+  shard.scores_of = internal::count_of(reader.take_text("scores_of"), "scores_of");
+  if (shard.scores_of == 0) refuse("invalid scores_of 0; expected the fingerprint of a model");
+  shard.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
+  if (reader.has("sketch")) shard.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
+  reader.expect_nothing_left();
+  return shard;
+}
+
+/// The result of `read`; errors begin with `where`.
+template <class Read>
+CalibrationShard checked_shard(const std::string& where, const Read& read) {
+  try {
+    return read();
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::kFile) throw;  // names the file
+    throw internal::make_error(ErrorCode::kBadData, "{}: {}", where, internal::harmless(error.what()));
+  }
+}
+
+}  // namespace
+
+CalibrationShard CalibrationShard::of(const Model& model) {
+  return {.scores_of = score_fingerprint(model), .calibration = Calibration(model.parts().calibration.options())};
+}
+
+CalibrationShard CalibrationShard::in(const Model& model) {
+  return {.scores_of = score_fingerprint(model),
+          .calibration = model.parts().calibration,
+          .sketch = model.parts().calibration_sketch};
+}
+
+void require_scores_of(const CalibrationShard& shard, std::uint64_t scores_of) {
+  if (shard.scores_of == 0 || scores_of == 0 || shard.scores_of == scores_of) return;
+  refuse(
+      fmt::format("found scores of another model (fingerprint {:016x}, expected {:016x}), of this model before it was "
+                  "fitted again, or of rows of another population; score these rows again with this model",
+                  shard.scores_of, scores_of));
+}
+
+void merge_shard(CalibrationShard& into, CalibrationShard shard) {
+  require_scores_of(shard, into.scores_of);
+  const Calibration::Options& expected = into.calibration.options();
+  const Calibration::Options& found = shard.calibration.options();
+  if (found.capacity != expected.capacity || found.seed != expected.seed) {
+    refuse(fmt::format("expected capacity {} and seed {}; found capacity {} and seed {}", expected.capacity,
+                       expected.seed, found.capacity, found.seed));
+  }
+  RowSketch sketch = into.sketch;
+  sketch.merge(shard.sketch);
+  into.calibration.merge(std::move(shard.calibration));
+  into.sketch = std::move(sketch);
+  if (into.scores_of == 0) into.scores_of = shard.scores_of;
+}
+
+void require_shard_for(const Model& model, const CalibrationShard& shard) {
+  require_scores_of(shard, score_fingerprint(model));
+  model.check_new_clusters(shard.calibration.cluster_numbers());
+  if (const std::string why = model.scheme().refuses(shard.calibration); !why.empty()) refuse("the shard " + why);
+}
+
+Model with_shard(const Model& model, CalibrationShard before, CalibrationShard shard, std::string_view replace) {
+  require_shard_for(model, shard);
+  const RowSketch known = before.sketch;
+  const RowSketch rows = shard.sketch;
+  merge_shard(before, std::move(shard));
+  require_new_rows(model, rows, known, replace);
+  return model.with_calibration(std::move(before.calibration), std::move(before.sketch));
+}
+
+std::vector<std::byte> serialise_shard(const CalibrationShard& shard) {
+  SafetensorsWriter writer;
+  writer.put_text(kFormatText, std::to_string(kShardFormat));
+  writer.put_text("widthwise", kVersion);
+  writer.put_text("scores_of", std::to_string(shard.scores_of));
+  writer.put("calibration", shard.calibration.serialise());
+  if (!shard.sketch.empty()) writer.put("sketch", shard.sketch.serialise());
+  return std::move(writer).finish_sealed();
+}
+
+CalibrationShard deserialise_shard(std::span<const std::byte> bytes) {
+  return checked_shard("deserialise_shard", [&] { return read_shard(bytes); });
+}
+
+void save_shard(const CalibrationShard& shard, const std::filesystem::path& file) {
+  internal::write_file_atomically(file, serialise_shard(shard));
+}
+
+CalibrationShard load_shard(const std::filesystem::path& file) {
+  return checked_shard(
+      file.string(), [&] { return read_shard(internal::read_safetensors(file, "a calibration shard", kShardAdvice)); });
+}
+
+}  // namespace widthwise
