@@ -7,16 +7,15 @@
 
 #include <nlohmann/json.hpp>
 
-#include <widthwise/calibration_shard.hpp>
-#include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/error.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
 
 #include "command.hpp"
 #include "base/message.hpp"
 #include "options.hpp"
-#include "conformal/outcomes_outside.hpp"
+#include "conformal/outcomes.hpp"
 #include "output.hpp"
 #include "base/row_sample.hpp"
 #include "standard_streams.hpp"

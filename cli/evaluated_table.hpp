@@ -8,7 +8,6 @@
 
 #include <widthwise/evaluator.hpp>
 #include <widthwise/model.hpp>
-#include <widthwise/page.hpp>
 #include <widthwise/report.hpp>
 
 #include "by_column.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/joined_labels.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>

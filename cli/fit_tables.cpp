@@ -11,11 +11,11 @@
 #include <unordered_set>
 
 #include <widthwise/error.hpp>
-#include <widthwise/joined_labels.hpp>
+#include <widthwise/labels.hpp>
 
 #include "group_column.hpp"
 #include "base/message.hpp"
-#include "conformal/outcomes_outside.hpp"
+#include "conformal/outcomes.hpp"
 #include "output.hpp"
 #include "progress_bar.hpp"
 #include "standard_streams.hpp"

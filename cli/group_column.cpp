@@ -3,8 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include <widthwise/group_labels.hpp>
-#include <widthwise/joined_labels.hpp>
+#include <widthwise/labels.hpp>
 
 namespace widthwise::cli {
 

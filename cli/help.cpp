@@ -7,7 +7,7 @@
 #include "base/message.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "base/text_width.hpp"
+#include "base/layout.hpp"
 
 namespace widthwise::cli {
 namespace {

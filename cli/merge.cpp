@@ -3,11 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include <widthwise/calibration_shard.hpp>
-#include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/error.hpp>
 #include <widthwise/report.hpp>
-#include <widthwise/seen_rows.hpp>
+#include <widthwise/row_checks.hpp>
 
 #include "command.hpp"
 #include "base/message.hpp"

@@ -17,7 +17,7 @@
 #include "output.hpp"
 #include "standard_streams.hpp"
 #include "terminal.hpp"
-#include "base/text_width.hpp"
+#include "base/layout.hpp"
 #include "base/user_message.hpp"
 
 namespace widthwise::cli {

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include <widthwise/train/progress.hpp>
+#include <widthwise/train/trainer.hpp>
 
 namespace widthwise::cli {
 

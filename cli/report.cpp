@@ -1,6 +1,6 @@
 #include <string>
 
-#include <widthwise/page.hpp>
+#include <widthwise/report.hpp>
 
 #include "command.hpp"
 #include "evaluated_table.hpp"

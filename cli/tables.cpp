@@ -9,10 +9,9 @@
 #include <optional>
 #include <unordered_set>
 
-#include <widthwise/joined_labels.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/population.hpp>
-#include <widthwise/seen_rows.hpp>
+#include <widthwise/row_checks.hpp>
 
 #include "base/message.hpp"
 #include "options.hpp"

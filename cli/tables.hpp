@@ -10,13 +10,12 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/group_labels.hpp>
-#include <widthwise/group_rows.hpp>
+#include <widthwise/labels.hpp>
+#include <widthwise/row_checks.hpp>
 #include <widthwise/io/table.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/row_sketch.hpp>
-#include <widthwise/unknown_categories.hpp>
 
 #include "group_column.hpp"
 #include "progress_bar.hpp"

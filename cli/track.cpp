@@ -17,7 +17,7 @@
 #include "interval_columns.hpp"
 #include "base/message.hpp"
 #include "options.hpp"
-#include "conformal/outcomes_outside.hpp"
+#include "conformal/outcomes.hpp"
 #include "output.hpp"
 #include "standard_streams.hpp"
 #include "table_options.hpp"

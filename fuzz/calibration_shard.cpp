@@ -1,5 +1,5 @@
 // Read bytes as a calibration shard: an error, or a shard that is written with the same bytes.
-#include <widthwise/calibration_shard.hpp>
+#include <widthwise/model_file.hpp>
 
 #include "sealed.hpp"
 

@@ -1,5 +1,5 @@
 // Read bytes as the checkpoint of a fit: an error, a checkpoint of another fit, or states of trainings.
-#include <widthwise/train/checkpoint.hpp>
+#include <widthwise/train/communicator.hpp>
 
 #include "sealed.hpp"
 

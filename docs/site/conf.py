@@ -76,5 +76,5 @@ def break_names(app: Sphinx, page: str, template: str, context: dict[str, Any], 
 
 def setup(app: Sphinx) -> None:
     app.connect("html-page-context", break_names)
-    for name in ("layers", "private"):  # lists in ARCHITECTURE.md that a test reads
+    for name in ("rooms", "private"):  # lists in ARCHITECTURE.md that a test reads
         app.add_lexer(name, TextLexer)

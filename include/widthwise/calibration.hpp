@@ -10,13 +10,25 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
 #include <widthwise/error.hpp>
-#include <widthwise/group_labels.hpp>
 #include <widthwise/guarantee.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 
 namespace widthwise {
+
+/// The largest and, inverted, the smallest learnt weight. A ratio of a thousand is more than trees can estimate; beyond
+/// it, single rows would dominate a calibration set.
+inline constexpr double kMaxLearntWeight = 1000;
+
+/// The likelihood ratio with this logarithm, limited to [1 / kMaxLearntWeight, kMaxLearntWeight]. +infinity for NaN,
+/// which gives a row to predict an infinite interval.
+[[nodiscard]] double learnt_weight(double log_weight);
+
+/// Effective sample size (sum w)^2 / sum w^2 of positive, finite weights (Kish 1965); 0 for none.
+[[nodiscard]] double effective_sample_size(std::span<const double> weights);
 
 namespace internal {
 class GroupIndex;

@@ -16,11 +16,8 @@
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/model.hpp>
-#include <widthwise/page.hpp>
-#include <widthwise/plan.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/row_sketch.hpp>
-#include <widthwise/train/progress.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {

@@ -22,7 +22,6 @@
 #include <widthwise/row_sketch.hpp>
 #include <widthwise/rows.hpp>
 #include <widthwise/schemes.hpp>
-#include <widthwise/weights.hpp>
 
 namespace widthwise {
 
@@ -270,6 +269,7 @@ class Model {
  private:
   void check(const Rows& rows) const;
   void check_cluster_sizes(std::span<const double> sizes) const;
+  void check_weights(std::span<const double> weights) const;
   void check_bounds(const Rows& rows, std::size_t k, std::span<const double> predictions,
                     const MutableMatrixView& lower, const MutableMatrixView& upper) const;
 

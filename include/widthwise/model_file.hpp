@@ -6,8 +6,10 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
+#include <widthwise/calibration.hpp>
 #include <widthwise/model.hpp>
 
 namespace widthwise {
@@ -54,5 +56,52 @@ class ModelFileLock {
 /// residuals of the given predictions, the localizer, the learnt weights and the column names. Calibrating a model does
 /// not change it.
 [[nodiscard]] std::uint64_t score_fingerprint(const Model& model);
+
+/// The scores of some of the calibration rows of a model, computed on one of several machines.
+///
+/// Each machine adds its rows to `calibration` with Model::calibrate and unique keys. The shards are then merged into
+/// the model. The result is byte-identical for any partition of the rows and any order of the shards.
+struct CalibrationShard {
+  std::uint64_t scores_of = 0;     ///< score_fingerprint of the model; 0 for scores that no model gave
+  Calibration calibration = {};    ///< with keys as row numbers; scores in units of the model
+  RowSketch sketch = RowSketch();  ///< of the rows; empty if unknown
+
+  /// An empty shard for the scores of this model, with the options of its calibration.
+  [[nodiscard]] static CalibrationShard of(const Model& model);
+
+  /// The current calibration rows of the model, as a shard.
+  [[nodiscard]] static CalibrationShard in(const Model& model);
+};
+
+/// Throw kBadData if the shard holds scores of another model than that of this score_fingerprint.
+void require_scores_of(const CalibrationShard& shard, std::uint64_t scores_of);
+
+/// Throw unless the rows of a shard may calibrate the model: kBadData for scores of another model, clusters that fitted
+/// it, or a shard that its scheme has no answer to.
+void require_shard_for(const Model& model, const CalibrationShard& shard);
+
+/// Merge a shard into another one of the same model, or one with scores that no model gave. If the shard is rejected,
+/// nothing changes. Throws kBadData for scores of another model or a shard with other options, and DuplicateRowError
+/// for keys that are already present. require_new_rows detects rows that are already present with other keys.
+void merge_shard(CalibrationShard& into, CalibrationShard shard);
+
+/// The model with the rows of a shard added to the calibration set `before`: CalibrationShard::in(model), or
+/// CalibrationShard::of(model) to replace that set. Throws as merge_shard, require_shard_for and
+/// require_new_rows, whose message names `replace`, do.
+[[nodiscard]] Model with_shard(const Model& model, CalibrationShard before, CalibrationShard shard,
+                               std::string_view replace);
+
+/// Serialise a shard as a safetensors file. Equal shards give equal bytes.
+[[nodiscard]] std::vector<std::byte> serialise_shard(const CalibrationShard& shard);
+
+/// Read the bytes of a shard, which are validated like a model file. Throws kBadData with the problem found, such as
+/// scores that no model gave.
+[[nodiscard]] CalibrationShard deserialise_shard(std::span<const std::byte> bytes);
+
+/// Write a shard atomically. Throws kFile.
+void save_shard(const CalibrationShard& shard, const std::filesystem::path& file);
+
+/// Throws kFile if the file cannot be read, and kBadData if it is not a valid shard; messages begin with the file name.
+[[nodiscard]] CalibrationShard load_shard(const std::filesystem::path& file);
 
 }  // namespace widthwise

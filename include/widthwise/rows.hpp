@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include <widthwise/group_labels.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/roles.hpp>
 

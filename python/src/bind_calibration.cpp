@@ -1,10 +1,9 @@
 #include <utility>
 
-#include <widthwise/calibration_shard.hpp>
-#include <widthwise/joined_labels.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/schemes.hpp>
-#include <widthwise/seen_rows.hpp>
+#include <widthwise/row_checks.hpp>
 
 #include "bindings.hpp"
 #include "base/message.hpp"

@@ -1,5 +1,4 @@
 #include <widthwise/evaluation.hpp>
-#include <widthwise/page.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/conditional_coverage.hpp>
 #include <widthwise/train/registry.hpp>

@@ -5,7 +5,6 @@
 
 #include <widthwise/evaluator.hpp>
 #include <widthwise/model.hpp>
-#include <widthwise/page.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/registry.hpp>
 

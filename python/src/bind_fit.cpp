@@ -8,7 +8,7 @@
 #include <widthwise/train/xgboost.hpp>
 
 #include "bindings.hpp"
-#include "conformal/outcomes_outside.hpp"
+#include "conformal/outcomes.hpp"
 #include "base/progress_line.hpp"
 #include "rows.hpp"
 #include "table.hpp"

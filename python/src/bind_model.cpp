@@ -1,15 +1,12 @@
 #include <algorithm>
 #include <cmath>
 
-#include <widthwise/dense_net.hpp>
-#include <widthwise/group_rows.hpp>
+#include <widthwise/row_function.hpp>
+#include <widthwise/row_checks.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/population.hpp>
 #include <widthwise/report.hpp>
-#include <widthwise/seen_rows.hpp>
 #include <widthwise/train/xgboost.hpp>
-#include <widthwise/trees.hpp>
 
 #include "bindings.hpp"
 #include "base/file.hpp"

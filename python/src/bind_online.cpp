@@ -5,7 +5,7 @@
 
 #include <widthwise/model.hpp>
 #include <widthwise/report.hpp>
-#include <widthwise/seen_rows.hpp>
+#include <widthwise/row_checks.hpp>
 #include <widthwise/track.hpp>
 
 #include "bindings.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <widthwise/train/net_options.hpp>
+#include <widthwise/train/trainer_options.hpp>
 #include <widthwise/train/registry.hpp>
 
 #include "bindings.hpp"

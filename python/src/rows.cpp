@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include <widthwise/joined_labels.hpp>
+#include <widthwise/labels.hpp>
 
 namespace widthwise::python {
 namespace {

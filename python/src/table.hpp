@@ -10,7 +10,7 @@
 
 #include <widthwise/labels.hpp>
 #include <widthwise/matrix_view.hpp>
-#include <widthwise/unknown_categories.hpp>
+#include <widthwise/row_checks.hpp>
 
 #include "io/table/cells.hpp"
 

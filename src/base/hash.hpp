@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 namespace widthwise::internal {
 

@@ -1,4 +1,4 @@
-#include <widthwise/root_finding.hpp>
+#include "base/root_finding.hpp"
 
 #include <cmath>
 #include <cstdint>

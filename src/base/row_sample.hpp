@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 namespace widthwise::internal {
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <vector>
 
 namespace widthwise::internal {
 
@@ -58,5 +59,11 @@ template <class Number>
 
 /// "89.5% to 91.1%".
 [[nodiscard]] std::string percent_range(double low, double high);
+
+/// The parts of a text between commas.
+[[nodiscard]] std::vector<std::string_view> split(std::string_view text);
+[[nodiscard]] std::string joined(std::span<const std::string> words, std::string_view separator);
+/// "one, two or three".
+[[nodiscard]] std::string listed(std::span<const std::string> words);
 
 }  // namespace widthwise::internal

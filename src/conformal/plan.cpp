@@ -1,4 +1,4 @@
-#include <widthwise/plan.hpp>
+#include <widthwise/guarantee.hpp>
 
 #include <algorithm>
 #include <boost/math/distributions/beta.hpp>

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include <widthwise/error.hpp>
-#include <widthwise/group_labels.hpp>
+#include <widthwise/labels.hpp>
 
 #include "base/message.hpp"
 #include "base/printable.hpp"

@@ -1,4 +1,4 @@
-#include "evaluation/clusters.hpp"
+#include "evaluation/parts.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/weights.hpp>
+#include <widthwise/calibration.hpp>
 
 #include "evaluation/diagnostics/rows.hpp"
 #include "base/text.hpp"

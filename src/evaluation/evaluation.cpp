@@ -15,9 +15,7 @@
 
 #include "evaluation/diagnostics/bins.hpp"
 #include "evaluation/diagnostics/rows.hpp"
-#include "evaluation/clusters.hpp"
-#include "evaluation/evenness.hpp"
-#include "evaluation/places.hpp"
+#include "evaluation/parts.hpp"
 #include "base/names.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"

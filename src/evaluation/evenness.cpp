@@ -1,4 +1,4 @@
-#include "evaluation/evenness.hpp"
+#include "evaluation/parts.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "evaluation/places.hpp"
+#include "evaluation/parts.hpp"
 
 #include <cmath>
 #include <iterator>

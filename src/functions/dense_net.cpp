@@ -1,4 +1,4 @@
-#include <widthwise/dense_net.hpp>
+#include <widthwise/row_function.hpp>
 
 #include <algorithm>
 #include <array>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <widthwise/error.hpp>
 
-#include "functions/dense_net_inputs.hpp"
+#include "functions/row_function_checks.hpp"
 #include "base/message.hpp"
 #include "base/text.hpp"
 #include "base/vector_math.hpp"

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 
 #include <widthwise/error.hpp>
@@ -18,6 +20,12 @@ inline void check_shapes(const char* where, const RowFunction& function, const M
   throw make_error(ErrorCode::kShapeMismatch, "{}: expected x of n x {} and out of n x {}, found {} and {}", where,
                    function.inputs(), function.outputs(), shape(x.rows(), x.columns()),
                    shape(out.rows(), out.columns()));
+}
+
+/// Return the input of a network for a number: centred, scaled and clipped to [-bound, bound]; 0 if it is missing.
+[[nodiscard]] inline float standardise(double x, double centre, double scale, double bound) {
+  const double z = (x - centre) / scale;
+  return std::isnan(z) ? 0.0F : static_cast<float>(std::clamp(z, -bound, bound));
 }
 
 }  // namespace widthwise::internal

@@ -1,4 +1,4 @@
-#include <widthwise/trees.hpp>
+#include <widthwise/row_function.hpp>
 
 #include <algorithm>
 #include <bit>

@@ -1,11 +1,10 @@
-#include <widthwise/calibration_shard.hpp>
+#include <widthwise/model_file.hpp>
 
 #include <string>
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/model_file.hpp>
-#include <widthwise/seen_rows.hpp>
+#include <widthwise/row_checks.hpp>
 #include <widthwise/version.hpp>
 
 #include "base/file.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
-#include <widthwise/trees.hpp>
+#include "base/random.hpp"
+#include <widthwise/row_function.hpp>
 
 #include "base/message.hpp"
 #include "model/counts.hpp"
@@ -17,7 +17,7 @@
 #include "model/one_model.hpp"
 #include "model/row_predictor.hpp"
 #include "stream/observed_rows.hpp"
-#include "conformal/outcomes_outside.hpp"
+#include "conformal/outcomes.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 
@@ -312,19 +312,22 @@ void Model::check(const Rows& rows) const {
                                                   : "predictions, one per row and fold",
                rows.predictions.size(), columns * n);
   rows.check_shapes("Model");
-  if (!rows.cluster_sizes.empty()) check_cluster_sizes(rows.cluster_sizes);
-  if (rows.weights.empty()) return;
-  if (!scheme_->reads(Role::kWeight, Step::kPredict)) {
-    expect_count("weights, because the model has no column of weights", rows.weights.size(), 0);
-  }
+  check_cluster_sizes(rows.cluster_sizes);
+  check_weights(rows.weights);
+}
+
+void Model::check_weights(std::span<const double> weights) const {
+  const bool reads = scheme_->reads(Role::kWeight, Step::kPredict);
+  if (!reads) expect_count("weights, because the model has no column of weights", weights.size(), 0);
   // An infinite weight of a row to predict is valid: its interval is infinite.
-  const auto bad = std::ranges::find_if_not(rows.weights, [](double weight) { return weight > 0; });
-  const auto place = static_cast<std::size_t>(bad - rows.weights.begin());
-  check_cells(Role::kWeight, rows.weights.subspan(place, bad == rows.weights.end() ? 0 : 1),
+  const auto bad = std::ranges::find_if_not(weights, [](double weight) { return weight > 0; });
+  const auto place = static_cast<std::size_t>(bad - weights.begin());
+  check_cells(Role::kWeight, weights.subspan(place, bad == weights.end() ? 0 : 1),
               {.where = "Model", .column = parts_.columns[Role::kWeight], .first_row = place});
 }
 
 void Model::check_cluster_sizes(std::span<const double> sizes) const {
+  if (sizes.empty()) return;
   if (!scheme_->reads(Role::kClusterSize, Step::kPredict)) {
     scheme_->combination().add(Role::kClusterSize).check("Model");
   }

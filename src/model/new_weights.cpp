@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include <widthwise/weights.hpp>
+#include <widthwise/calibration.hpp>
 
 namespace widthwise::internal {
 

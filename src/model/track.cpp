@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/seen_rows.hpp>
+#include <widthwise/row_checks.hpp>
 
 #include "base/message.hpp"
 #include "stream/observed_rows.hpp"

@@ -5,15 +5,13 @@
 #include <vector>
 
 #include "base/layout.hpp"
-#include "conformal/outcome_hints.hpp"
-#include "conformal/outcomes_outside.hpp"
+#include "conformal/outcomes.hpp"
 #include "base/printable.hpp"
 #include "report/bins.hpp"
 #include "report/goals.hpp"
 #include "report/json.hpp"
 #include "report/verdict.hpp"
 #include "base/text.hpp"
-#include "base/word_list.hpp"
 
 namespace widthwise {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/seen_rows.hpp>
+#include <widthwise/row_checks.hpp>
 #include <widthwise/track.hpp>
 #include <widthwise/train/conditional_coverage.hpp>
 

@@ -7,7 +7,6 @@
 #include "base/layout.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "base/word_list.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/schemes.hpp>
 
 #include "conformal/calibration/checks.hpp"

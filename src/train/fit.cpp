@@ -11,7 +11,7 @@
 #include <widthwise/error.hpp>
 
 #include "base/message.hpp"
-#include "conformal/outcome_hints.hpp"
+#include "conformal/outcomes.hpp"
 #include "base/text.hpp"
 #include "train/fit/base_model.hpp"
 #include "train/fit/calibrate.hpp"

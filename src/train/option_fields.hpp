@@ -12,7 +12,6 @@
 #include <widthwise/train/options.hpp>
 
 #include "base/text.hpp"
-#include "base/word_list.hpp"
 
 /// Makers of option table fields, one per member type.
 namespace widthwise::internal {

@@ -1,4 +1,4 @@
-#include <widthwise/train/progress.hpp>
+#include <widthwise/train/trainer.hpp>
 
 #include <string>
 

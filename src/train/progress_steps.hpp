@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <widthwise/train/progress.hpp>
+#include <widthwise/train/trainer.hpp>
 
 namespace widthwise::internal {
 

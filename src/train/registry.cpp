@@ -4,14 +4,12 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/train/net_options.hpp>
-#include <widthwise/train/tree_options.hpp>
+#include <widthwise/train/trainer_options.hpp>
 
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "train/option_fields.hpp"
-#include "base/word_list.hpp"
 
 namespace widthwise {
 namespace {

@@ -8,10 +8,9 @@
 
 #include <unistd.h>
 
-#include <widthwise/calibration_shard.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/online.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/row_sketch.hpp>
 #include <widthwise/track.hpp>
 

@@ -5,8 +5,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/group_labels.hpp>
-#include <widthwise/joined_labels.hpp>
+#include <widthwise/labels.hpp>
 
 #include "support/errors.hpp"
 

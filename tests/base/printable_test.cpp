@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 namespace widthwise {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "base/user_message.hpp"
 

@@ -10,8 +10,7 @@
 #include <widthwise/conformal_predictor.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/guarantee.hpp>
-#include <widthwise/plan.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "support/errors.hpp"
 #include "support/numbers.hpp"

@@ -7,9 +7,9 @@
 
 #include <widthwise/model.hpp>
 #include <widthwise/outcome_space.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
-#include "conformal/outcome_hints.hpp"
+#include "conformal/outcomes.hpp"
 #include "support/errors.hpp"
 #include "support/model_examples.hpp"
 

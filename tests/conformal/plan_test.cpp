@@ -1,4 +1,4 @@
-#include <widthwise/plan.hpp>
+#include <widthwise/guarantee.hpp>
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "support/errors.hpp"
 #include "support/numbers.hpp"

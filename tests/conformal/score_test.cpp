@@ -7,7 +7,7 @@
 #include <limits>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "support/numbers.hpp"
 

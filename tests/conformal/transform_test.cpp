@@ -9,7 +9,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/score.hpp>
 
 #include "support/numbers.hpp"

@@ -17,7 +17,7 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/objective.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/train/xgboost.hpp>
 #include <widthwise/transform.hpp>
 

@@ -8,9 +8,9 @@
 #include <limits>
 #include <string>
 #include <vector>
-#include <widthwise/dense_net.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "support/allocation_counter.hpp"
 #include "support/errors.hpp"

@@ -1,4 +1,4 @@
-#include <widthwise/trees.hpp>
+#include <widthwise/row_function.hpp>
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "support/allocation_counter.hpp"
 #include "support/errors.hpp"

@@ -1,4 +1,4 @@
-#include <widthwise/calibration_shard.hpp>
+#include <widthwise/model_file.hpp>
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -9,7 +9,6 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/model_file.hpp>
 
 #include "support/bit_flips.hpp"
 #include "support/errors.hpp"

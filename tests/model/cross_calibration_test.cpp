@@ -5,11 +5,11 @@
 #include <memory>
 #include <numeric>
 
-#include <widthwise/cross_coverage.hpp>
+#include <widthwise/guarantee.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "model/list_selection.hpp"
 #include "support/errors.hpp"

@@ -18,7 +18,6 @@
 #include <widthwise/level.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/online.hpp>
-#include <widthwise/plan.hpp>
 #include <widthwise/transform.hpp>
 
 #include "support/numbers.hpp"

@@ -15,10 +15,9 @@
 
 #include <nlohmann/json.hpp>
 
-#include <widthwise/calibration_shard.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/track.hpp>
-#include <widthwise/train/checkpoint.hpp>
+#include <widthwise/train/communicator.hpp>
 #include <widthwise/version.hpp>
 
 #include "base/checksum.hpp"

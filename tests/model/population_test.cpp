@@ -1,4 +1,4 @@
-#include <widthwise/population.hpp>
+#include <widthwise/row_checks.hpp>
 
 #include <gtest/gtest.h>
 

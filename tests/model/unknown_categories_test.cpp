@@ -7,7 +7,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
-#include <widthwise/unknown_categories.hpp>
+#include <widthwise/row_checks.hpp>
 
 #include "support/errors.hpp"
 

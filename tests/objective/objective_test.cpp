@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "objective/summary.hpp"
 #include "support/numbers.hpp"

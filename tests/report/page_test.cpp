@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/page.hpp>
+#include <widthwise/report.hpp>
 
 #include "report/page/figures.hpp"
 #include "report/page/svg.hpp"

@@ -2,7 +2,7 @@
 """Check that only the sources of calibration schemes ask which kind of calibration there is.
 
 Everything else asks the scheme the question that matters (include/widthwise/schemes.hpp): which columns a step reads, what is
-guaranteed, by which law. A new scheme is then one class in src/schemes.
+guaranteed, by which law. A new scheme is then one class in src/conformal/schemes.
 
 The model does not branch on folds, nor on the columns that rows come with, either: src/model/row_predictor.cpp decides once
 between one model and folds, and src/model/new_weights.cpp where the weights of new rows come from.
@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from check_layers import without_comments
+from check_rooms import without_comments
 
 FOLDERS = ("src", "cli", "python/src", "include")
 SCHEMES = "src/conformal/schemes/"
@@ -47,7 +47,7 @@ def violations(root):
             if path.suffix not in (".hpp", ".cpp") or file.startswith((SCHEMES, *SAMPLE)):
                 continue
             text = LITERAL.sub('""', without_comments(path.read_text(encoding="utf-8")))
-            in_model = file.startswith(MODEL) and file not in DECIDES
+            in_model = file.startswith(MODEL) and not file.startswith(FILES) and file not in DECIDES
             for pattern in (ASKED, ASKED_OF_SAMPLES, *([ASKED_IN_MODEL] if in_model else [])):
                 for match in pattern.finditer(text):
                     line = text.count("\n", 0, match.start()) + 1

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "support/bit_flips.hpp"
 #include "support/errors.hpp"

@@ -16,7 +16,7 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/track.hpp>
 
 #include "support/bit_flips.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "support/numbers.hpp"
 

@@ -11,13 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include <widthwise/dense_net.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/track.hpp>
-#include <widthwise/trees.hpp>
 
 #include "support/numbers.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <widthwise/matrix_view.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/train/trainer.hpp>
 
 #include "support/numbers.hpp"

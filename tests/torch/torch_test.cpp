@@ -11,10 +11,10 @@
 #include <string>
 #include <thread>
 #include <vector>
-#include <widthwise/dense_net.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/objective.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/train/torch.hpp>
 
 #include "support/errors.hpp"

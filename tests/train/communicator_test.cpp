@@ -9,8 +9,7 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/random.hpp>
-#include <widthwise/train/checkpoint.hpp>
+#include "base/random.hpp"
 #include <widthwise/train/communicator.hpp>
 #include <widthwise/train/fit.hpp>
 

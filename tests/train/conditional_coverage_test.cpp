@@ -7,7 +7,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/train/conditional_coverage.hpp>
 
 #include "support/errors.hpp"

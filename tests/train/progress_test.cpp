@@ -8,10 +8,10 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/train/progress.hpp>
+#include <widthwise/train/trainer.hpp>
 
 #include "base/progress_line.hpp"
-#include "base/text_width.hpp"
+#include "base/layout.hpp"
 #include "train/progress_steps.hpp"
 
 namespace widthwise {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/train/fit.hpp>
 
 #include "support/errors.hpp"

@@ -13,7 +13,7 @@
 #include <widthwise/labels.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/moment.hpp>
-#include <widthwise/unknown_categories.hpp>
+#include <widthwise/row_checks.hpp>
 
 namespace widthwise {
 

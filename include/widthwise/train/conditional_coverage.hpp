@@ -8,7 +8,6 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/evaluation.hpp>
 #include <widthwise/level.hpp>
-#include <widthwise/train/progress.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {

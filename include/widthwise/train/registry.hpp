@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include <widthwise/train/checkpoint.hpp>
 #include <widthwise/train/communicator.hpp>
 #include <widthwise/train/options.hpp>
 #include <widthwise/train/trainer.hpp>

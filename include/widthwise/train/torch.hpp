@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include <widthwise/train/net_options.hpp>
+#include <widthwise/train/trainer_options.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {

@@ -7,11 +7,10 @@
 #include <span>
 #include <string>
 
-#include <widthwise/train/checkpoint.hpp>
 #include <widthwise/train/communicator.hpp>
 #include <widthwise/train/trainer.hpp>
-#include <widthwise/train/tree_options.hpp>
-#include <widthwise/trees.hpp>
+#include <widthwise/train/trainer_options.hpp>
+#include <widthwise/row_function.hpp>
 
 namespace widthwise {
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 namespace widthwise::internal {
 

@@ -9,9 +9,8 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/labels.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/roles.hpp>
-#include <widthwise/weights.hpp>
 
 #include "conformal/calibration/checks.hpp"
 #include "conformal/calibration/group_index.hpp"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include <widthwise/calibration.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 namespace widthwise {
 namespace {

@@ -1,7 +1,7 @@
 #include <numeric>
 #include <utility>
 
-#include <widthwise/cross_coverage.hpp>
+#include <widthwise/guarantee.hpp>
 
 #include "base/message.hpp"
 #include "conformal/schemes/factories.hpp"

@@ -1,4 +1,3 @@
-#include <widthwise/coverage_law.hpp>
 #include <widthwise/schemes.hpp>
 
 namespace widthwise {

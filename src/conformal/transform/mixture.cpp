@@ -5,7 +5,7 @@
 #include <string>
 
 #include <widthwise/error.hpp>
-#include <widthwise/root_finding.hpp>
+#include "base/root_finding.hpp"
 
 #include "base/message.hpp"
 #include "conformal/transform/named.hpp"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "evaluation/diagnostics/rows.hpp"
 #include "evaluation/diagnostics/slab_search.hpp"

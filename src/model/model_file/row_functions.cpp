@@ -7,9 +7,8 @@
 #include <utility>
 #include <variant>
 
-#include <widthwise/dense_net.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/error.hpp>
-#include <widthwise/trees.hpp>
 
 #include "base/message.hpp"
 #include "model/model_file/texts.hpp"

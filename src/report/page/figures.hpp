@@ -10,7 +10,7 @@
 
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/evaluation.hpp>
-#include <widthwise/page.hpp>
+#include <widthwise/report.hpp>
 
 /// What the figures of an evaluation show: series, limits and sentences. The page draws them as SVG, the Python package
 /// with matplotlib.

@@ -1,4 +1,4 @@
-#include <widthwise/page.hpp>
+#include <widthwise/report.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,6 @@
 #include "report/goals.hpp"
 #include "report/verdict.hpp"
 #include "base/text.hpp"
-#include "base/word_list.hpp"
 
 namespace widthwise {
 namespace {

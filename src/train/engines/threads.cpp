@@ -1,17 +1,64 @@
 #include <widthwise/train/threads.hpp>
 
-#include <sched.h>
-
 #include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
 #include <latch>
+#include <pthread.h>
+#include <sched.h>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include "train/engines/threads/fork.hpp"
 #include "train/engines/threads/quota.hpp"
+#include "train/engines/threads/waiting.hpp"
+
+namespace widthwise::internal {
+
+std::optional<std::size_t> quota_processors(const std::filesystem::path& cgroups) {
+  // Stay 0 without a file, and without a quota: "max 100000" in version 2. Version 1 has -1 then.
+  double quota = 0;
+  double period = 0;
+  if (std::ifstream unified(cgroups / "cpu.max"); unified) {
+    unified >> quota >> period;
+  } else {
+    std::ifstream(cgroups / "cpu/cpu.cfs_quota_us") >> quota;
+    std::ifstream(cgroups / "cpu/cpu.cfs_period_us") >> period;
+  }
+  if (!(quota > 0) || !(period > 0)) return std::nullopt;
+  return static_cast<std::size_t>(std::ceil(quota / period));
+}
+
+namespace {
+
+std::atomic<bool> g_lost{false};     // in this process
+std::atomic<bool> g_at_risk{false};  // for a child that is forked now
+
+/// The link count of a folder is its number of subfolders plus two.
+bool has_threads() {
+  struct stat tasks = {};
+  return stat("/proc/self/task", &tasks) != 0 || tasks.st_nlink > 3;
+}
+
+void before_fork() { g_at_risk = has_threads() && libgomp_is_loaded(); }
+
+void in_child() {
+  if (g_at_risk) g_lost = true;
+}
+
+[[maybe_unused]] const int kRegistered = pthread_atfork(before_fork, nullptr, in_child);
+
+}  // namespace
+
+bool threads_lost_in_fork() { return g_lost; }
+
+}  // namespace widthwise::internal
 
 namespace widthwise {
 namespace {

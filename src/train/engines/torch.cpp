@@ -23,7 +23,7 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <widthwise/dense_net.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/error.hpp>
 
 #include "train/engines/net/start.hpp"

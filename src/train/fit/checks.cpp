@@ -11,7 +11,7 @@
 
 #include "conformal/calibration/checks.hpp"
 #include "base/message.hpp"
-#include "conformal/outcomes_outside.hpp"
+#include "conformal/outcomes.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
 #include "train/fit/splits.hpp"

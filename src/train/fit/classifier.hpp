@@ -7,7 +7,6 @@
 #include <vector>
 
 #include <widthwise/objective.hpp>
-#include <widthwise/train/progress.hpp>
 #include <widthwise/train/trainer.hpp>
 
 /// Probabilistic classifiers of two labels, trained with the engines of localizers.

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/row_repeats.hpp>
 #include <widthwise/row_sketch.hpp>
 
 #include "base/hash.hpp"

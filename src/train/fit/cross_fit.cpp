@@ -1,4 +1,4 @@
-#include <widthwise/train/cross_fit.hpp>
+#include "train/fit/cross_fit.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "base/message.hpp"
 #include "base/text.hpp"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include <widthwise/matrix_view.hpp>
-#include <widthwise/train/progress.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise::internal {

@@ -6,7 +6,7 @@
 
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/evaluation.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/transform.hpp>
 
 #include "train/fit/rows.hpp"

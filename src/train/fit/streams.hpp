@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 namespace widthwise::internal {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <widthwise/cross_coverage.hpp>
+#include <widthwise/guarantee.hpp>
 #include <widthwise/train/fit.hpp>
 
 #include "base/message.hpp"

@@ -1,4 +1,4 @@
-#include <widthwise/train/checkpoint.hpp>
+#include <widthwise/train/communicator.hpp>
 
 #include <cstring>
 #include <string>
@@ -6,7 +6,6 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include <widthwise/train/communicator.hpp>
 
 #include "base/file.hpp"
 #include "base/message.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <widthwise/matrix_view.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/train/communicator.hpp>
 
 namespace widthwise::internal {

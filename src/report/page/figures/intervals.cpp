@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 
 #include "evaluation/diagnostics/rows.hpp"
 #include "report/page/figures.hpp"

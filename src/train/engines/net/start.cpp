@@ -9,7 +9,7 @@
 #include <string>
 #include <widthwise/error.hpp>
 
-#include "functions/dense_net_inputs.hpp"
+#include "functions/row_function_checks.hpp"
 #include "base/message.hpp"
 #include "base/text.hpp"
 #include "train/engines/first_outputs.hpp"

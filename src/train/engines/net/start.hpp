@@ -2,11 +2,11 @@
 
 #include <cstddef>
 #include <vector>
-#include <widthwise/dense_net.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/objective.hpp>
-#include <widthwise/random.hpp>
-#include <widthwise/train/net_options.hpp>
+#include "base/random.hpp"
+#include <widthwise/train/trainer_options.hpp>
 #include <widthwise/train/trainer.hpp>
 
 /// The initialisation of a net and of its training.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 #include <widthwise/error.hpp>
-#include <widthwise/random.hpp>
+#include "base/random.hpp"
 #include <widthwise/train/threads.hpp>
 
 #include "base/message.hpp"

@@ -5,10 +5,10 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <widthwise/dense_net.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/interface.hpp>
 #include <widthwise/matrix_view.hpp>
-#include <widthwise/train/net_options.hpp>
+#include <widthwise/train/trainer_options.hpp>
 #include <widthwise/train/trainer.hpp>
 
 /// The training procedure of nets, shared by all engines: batches, learning rate, early stopping, training on all rows.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <widthwise/dense_net.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/matrix_view.hpp>
 
 namespace widthwise::internal {

@@ -8,7 +8,7 @@
 
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/train/trainer.hpp>
-#include <widthwise/trees.hpp>
+#include <widthwise/row_function.hpp>
 
 #include "train/engines/xgboost/library.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include <widthwise/trees.hpp>
+#include <widthwise/row_function.hpp>
 
 namespace widthwise::internal {
 

@@ -1,8 +1,8 @@
-#include <widthwise/weights.hpp>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include <widthwise/calibration.hpp>
 
 namespace widthwise {
 

@@ -5,7 +5,6 @@
 #include <span>
 
 #include <widthwise/matrix_view.hpp>
-#include <widthwise/train/progress.hpp>
 #include <widthwise/train/trainer.hpp>
 
 namespace widthwise {
