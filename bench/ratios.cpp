@@ -12,8 +12,8 @@
 
 #include <widthwise/widthwise.hpp>
 
-#include "task.hpp"
 #include "base/vector_math.hpp"
+#include "task.hpp"
 
 namespace {
 

@@ -7,17 +7,17 @@
 
 #include <nlohmann/json.hpp>
 
-#include <widthwise/model_file.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/train/fit.hpp>
 
-#include "command.hpp"
 #include "base/message.hpp"
-#include "options.hpp"
-#include "conformal/outcomes.hpp"
-#include "output.hpp"
 #include "base/row_sample.hpp"
+#include "command.hpp"
+#include "conformal/outcomes.hpp"
+#include "options.hpp"
+#include "output.hpp"
 #include "standard_streams.hpp"
 #include "table_options.hpp"
 #include "tables.hpp"

@@ -16,10 +16,10 @@
 #include <widthwise/train/registry.hpp>
 #include <widthwise/version.hpp>
 
+#include "base/hash.hpp"
 #include "command.hpp"
 #include "described_options.hpp"
 #include "fit_tables.hpp"
-#include "base/hash.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "shift_table.hpp"

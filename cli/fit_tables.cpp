@@ -13,9 +13,9 @@
 #include <widthwise/error.hpp>
 #include <widthwise/labels.hpp>
 
-#include "group_column.hpp"
 #include "base/message.hpp"
 #include "conformal/outcomes.hpp"
+#include "group_column.hpp"
 #include "output.hpp"
 #include "progress_bar.hpp"
 #include "standard_streams.hpp"

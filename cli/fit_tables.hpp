@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <widthwise/conformal_predictor.hpp>
-#include <widthwise/labels.hpp>
 #include <widthwise/io/table.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/moment.hpp>
 #include <widthwise/rows.hpp>
 #include <widthwise/train/communicator.hpp>

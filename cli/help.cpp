@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "command.hpp"
+#include "base/layout.hpp"
 #include "base/message.hpp"
+#include "command.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "base/layout.hpp"
 
 namespace widthwise::cli {
 namespace {

@@ -3,13 +3,13 @@
 #include <utility>
 #include <vector>
 
-#include <widthwise/model_file.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/row_checks.hpp>
 
-#include "command.hpp"
 #include "base/message.hpp"
+#include "command.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"

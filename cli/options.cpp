@@ -9,8 +9,8 @@
 #include <widthwise/exchangeability.hpp>
 
 #include "base/message.hpp"
-#include "output.hpp"
 #include "base/text.hpp"
+#include "output.hpp"
 
 namespace widthwise::cli {
 namespace {

@@ -6,8 +6,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/report.hpp>
 
-#include "command.hpp"
 #include "base/message.hpp"
+#include "command.hpp"
 #include "options.hpp"
 #include "output.hpp"
 

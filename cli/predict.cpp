@@ -8,9 +8,9 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
 
+#include "base/message.hpp"
 #include "command.hpp"
 #include "interval_columns.hpp"
-#include "base/message.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "quantile_columns.hpp"

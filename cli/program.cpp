@@ -12,13 +12,13 @@
 #include <widthwise/version.hpp>
 
 #include "base/file.hpp"
+#include "base/layout.hpp"
+#include "base/user_message.hpp"
 #include "help.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
 #include "standard_streams.hpp"
 #include "terminal.hpp"
-#include "base/layout.hpp"
-#include "base/user_message.hpp"
 
 namespace widthwise::cli {
 namespace {

@@ -9,10 +9,10 @@
 #include <iostream>
 #include <limits>
 
-#include "interrupt.hpp"
 #include "base/message.hpp"
-#include "output.hpp"
 #include "base/progress_line.hpp"
+#include "interrupt.hpp"
+#include "output.hpp"
 #include "terminal.hpp"
 
 namespace widthwise::cli {

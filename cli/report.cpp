@@ -2,10 +2,10 @@
 
 #include <widthwise/report.hpp>
 
-#include "command.hpp"
-#include "evaluated_table.hpp"
 #include "base/file.hpp"
 #include "base/layout.hpp"
+#include "command.hpp"
+#include "evaluated_table.hpp"
 #include "options.hpp"
 #include "output.hpp"
 #include "tables.hpp"

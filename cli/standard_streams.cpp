@@ -15,8 +15,8 @@
 
 #include <widthwise/error.hpp>
 
-#include "command.hpp"
 #include "base/message.hpp"
+#include "command.hpp"
 #include "output.hpp"
 #include "progress_bar.hpp"
 

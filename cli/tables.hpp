@@ -10,11 +10,11 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/labels.hpp>
-#include <widthwise/row_checks.hpp>
 #include <widthwise/io/table.hpp>
+#include <widthwise/labels.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/row_checks.hpp>
 #include <widthwise/row_sketch.hpp>
 
 #include "group_column.hpp"

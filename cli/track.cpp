@@ -13,11 +13,11 @@
 #include <widthwise/report.hpp>
 #include <widthwise/track.hpp>
 
-#include "command.hpp"
-#include "interval_columns.hpp"
 #include "base/message.hpp"
-#include "options.hpp"
+#include "command.hpp"
 #include "conformal/outcomes.hpp"
+#include "interval_columns.hpp"
+#include "options.hpp"
 #include "output.hpp"
 #include "standard_streams.hpp"
 #include "table_options.hpp"

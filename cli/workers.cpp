@@ -8,11 +8,11 @@
 
 #include <widthwise/error.hpp>
 
-#include "command.hpp"
 #include "base/message.hpp"
+#include "base/text.hpp"
+#include "command.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "base/text.hpp"
 
 namespace widthwise::cli {
 

@@ -5,8 +5,8 @@
 #include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
 
-#include "target.hpp"
 #include "base/text.hpp"
+#include "target.hpp"
 
 namespace {
 

@@ -3,9 +3,9 @@
 #include <utility>
 #include <vector>
 
+#include "base/words.hpp"
 #include "support/sealing.hpp"
 #include "target.hpp"
-#include "base/words.hpp"
 
 namespace widthwise::fuzz {
 

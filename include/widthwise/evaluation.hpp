@@ -9,12 +9,12 @@
 #include <vector>
 
 #include <widthwise/calibration.hpp>
-#include <widthwise/schemes.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/guarantee.hpp>
 #include <widthwise/labels.hpp>
 #include <widthwise/level.hpp>
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/schemes.hpp>
 
 namespace widthwise {
 

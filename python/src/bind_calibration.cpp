@@ -1,12 +1,12 @@
 #include <utility>
 
-#include <widthwise/model_file.hpp>
 #include <widthwise/labels.hpp>
-#include <widthwise/schemes.hpp>
+#include <widthwise/model_file.hpp>
 #include <widthwise/row_checks.hpp>
+#include <widthwise/schemes.hpp>
 
-#include "bindings.hpp"
 #include "base/message.hpp"
+#include "bindings.hpp"
 #include "rows.hpp"
 
 namespace widthwise::python {

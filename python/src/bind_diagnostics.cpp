@@ -3,8 +3,8 @@
 #include <widthwise/train/conditional_coverage.hpp>
 #include <widthwise/train/registry.hpp>
 
-#include "bindings.hpp"
 #include "base/text.hpp"
+#include "bindings.hpp"
 
 namespace widthwise::python {
 

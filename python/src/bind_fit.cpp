@@ -7,9 +7,9 @@
 #include <widthwise/train/threads.hpp>
 #include <widthwise/train/xgboost.hpp>
 
+#include "base/progress_line.hpp"
 #include "bindings.hpp"
 #include "conformal/outcomes.hpp"
-#include "base/progress_line.hpp"
 #include "rows.hpp"
 #include "table.hpp"
 #include "train/progress_steps.hpp"

@@ -1,16 +1,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include <widthwise/row_function.hpp>
-#include <widthwise/row_checks.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
+#include <widthwise/row_checks.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/train/xgboost.hpp>
 
-#include "bindings.hpp"
 #include "base/file.hpp"
 #include "base/message.hpp"
+#include "bindings.hpp"
 #include "objective.hpp"
 #include "rows.hpp"
 #include "table.hpp"

@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <mutex>
 
-#include "objective.hpp"
 #include "conformal/transform/spline.hpp"
+#include "objective.hpp"
 
 namespace widthwise::python {
 namespace {

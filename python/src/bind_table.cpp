@@ -6,9 +6,9 @@
 #include "base/random.hpp"
 
 #include "arrow_checks.hpp"
-#include "bindings.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
+#include "bindings.hpp"
 #include "rows.hpp"
 #include "table.hpp"
 

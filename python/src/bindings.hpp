@@ -22,13 +22,13 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <widthwise/model_file.hpp>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/guarantee.hpp>
 #include <widthwise/level.hpp>
+#include <widthwise/model_file.hpp>
 #include <widthwise/objective.hpp>
 #include <widthwise/online.hpp>
-#include <widthwise/guarantee.hpp>
 #include <widthwise/row_sketch.hpp>
 
 #include "guarded.hpp"

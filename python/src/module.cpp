@@ -5,10 +5,10 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/version.hpp>
 
-#include "bindings.hpp"
 #include "base/file.hpp"
 #include "base/printable.hpp"
 #include "base/user_message.hpp"
+#include "bindings.hpp"
 
 namespace widthwise::python {
 namespace {

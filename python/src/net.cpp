@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include <widthwise/train/trainer_options.hpp>
 #include <widthwise/train/registry.hpp>
+#include <widthwise/train/trainer_options.hpp>
 
-#include "bindings.hpp"
 #include "base/message.hpp"
+#include "bindings.hpp"
 #include "train/engines/net/training.hpp"
 
 namespace widthwise::python {

@@ -10,8 +10,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
 
-#include "bindings.hpp"
 #include "base/message.hpp"
+#include "bindings.hpp"
 #include "table.hpp"
 
 namespace widthwise::python {

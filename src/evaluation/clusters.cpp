@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include <widthwise/error.hpp>
 #include <widthwise/calibration.hpp>
+#include <widthwise/error.hpp>
 
-#include "evaluation/diagnostics/rows.hpp"
 #include "base/text.hpp"
+#include "evaluation/diagnostics/rows.hpp"
 
 namespace widthwise::internal {
 namespace {

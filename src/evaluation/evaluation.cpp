@@ -13,12 +13,12 @@
 #include <widthwise/labels.hpp>
 #include <widthwise/roles.hpp>
 
-#include "evaluation/diagnostics/bins.hpp"
-#include "evaluation/diagnostics/rows.hpp"
-#include "evaluation/parts.hpp"
 #include "base/names.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "evaluation/diagnostics/bins.hpp"
+#include "evaluation/diagnostics/rows.hpp"
+#include "evaluation/parts.hpp"
 
 namespace widthwise {
 namespace {

@@ -8,10 +8,10 @@
 #include <utility>
 #include <widthwise/error.hpp>
 
-#include "functions/row_function_checks.hpp"
 #include "base/message.hpp"
 #include "base/text.hpp"
 #include "base/vector_math.hpp"
+#include "functions/row_function_checks.hpp"
 
 namespace widthwise {
 namespace {

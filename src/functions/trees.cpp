@@ -11,10 +11,10 @@
 #include <widthwise/error.hpp>
 
 #include "base/message.hpp"
-#include "functions/row_function_checks.hpp"
 #include "base/scratch.hpp"
 #include "base/text.hpp"
 #include "base/vector_math.hpp"
+#include "functions/row_function_checks.hpp"
 
 namespace widthwise {
 namespace {

@@ -10,9 +10,9 @@
 #include "base/file.hpp"
 #include "base/file_contents.hpp"
 #include "base/message.hpp"
-#include "model/model_file/texts.hpp"
 #include "base/safetensors.hpp"
 #include "base/words.hpp"
+#include "model/model_file/texts.hpp"
 
 // Texts: "calibration_shard", the format, which models do not have; "widthwise", the version that wrote it;
 // "scores_of", a number; "checksum" (safetensors.hpp). Arrays: "calibration", and "sketch", which is absent if it is

@@ -9,8 +9,8 @@
 #include <widthwise/error.hpp>
 
 #include "base/message.hpp"
-#include "model/list_selection.hpp"
 #include "base/printable.hpp"
+#include "model/list_selection.hpp"
 
 namespace widthwise::internal {
 namespace {

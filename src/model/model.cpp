@@ -8,18 +8,18 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
 #include <widthwise/row_function.hpp>
+#include "base/random.hpp"
 
 #include "base/message.hpp"
+#include "base/printable.hpp"
+#include "base/text.hpp"
+#include "conformal/outcomes.hpp"
 #include "model/counts.hpp"
 #include "model/new_weights.hpp"
 #include "model/one_model.hpp"
 #include "model/row_predictor.hpp"
 #include "stream/observed_rows.hpp"
-#include "conformal/outcomes.hpp"
-#include "base/printable.hpp"
-#include "base/text.hpp"
 
 namespace widthwise {
 namespace {
@@ -200,7 +200,6 @@ std::shared_ptr<const CalibrationScheme> scheme_of(const ModelParts& parts) {
 
 }  // namespace
 
-
 std::uint64_t cluster_hash(std::int64_t cluster) { return mix_bits(static_cast<std::uint64_t>(cluster)); }
 
 std::string fold_prediction(const std::string& prediction, std::size_t fold) {
@@ -358,8 +357,8 @@ void Model::intervals(const Rows& rows, std::span<const Level> levels, std::span
   predictor_->intervals(rows, levels, predictions, lower, upper);
 }
 
-void Model::intervals_at(const Rows& rows, MatrixView scores, std::span<double> predictions,
-                         MutableMatrixView lower, MutableMatrixView upper) const {
+void Model::intervals_at(const Rows& rows, MatrixView scores, std::span<double> predictions, MutableMatrixView lower,
+                         MutableMatrixView upper) const {
   const internal::OneModel& model = predictor_->one("score of a row");
   expect_count("rows of scores", scores.rows(), rows.x.rows());
   check_bounds(rows, scores.columns(), predictions, lower, upper);
@@ -522,8 +521,8 @@ void Model::scores(const Rows& rows, std::span<const double> outcomes, std::span
   model.scores(rows, outcomes, out);
 }
 
-void Model::score_rows(const Rows& rows, std::span<const double> outcomes, RowNumbers numbers,
-                       std::span<double> scores, std::span<bool> above) const {
+void Model::score_rows(const Rows& rows, std::span<const double> outcomes, RowNumbers numbers, std::span<double> scores,
+                       std::span<bool> above) const {
   const internal::OneModel& model = predictor_->one("calibration that rows are added to");
   const std::size_t n = rows.x.rows();
   expect_count("outcomes, one per row", outcomes.size(), n);

@@ -8,18 +8,18 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
 #include <widthwise/version.hpp>
+#include "base/random.hpp"
 
 #include "base/file.hpp"
 #include "base/file_contents.hpp"
 #include "base/hash.hpp"
 #include "base/message.hpp"
-#include "model/model_file/row_functions.hpp"
-#include "model/model_file/texts.hpp"
 #include "base/safetensors.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
+#include "model/model_file/row_functions.hpp"
+#include "model/model_file/texts.hpp"
 
 // docs/model-file.md describes the format. The texts are named as the fields of ModelParts. Fields with a value that
 // means "none" are not written, and a stored one must differ from that value, so that equal models give equal bytes.

@@ -8,10 +8,10 @@
 #include <widthwise/error.hpp>
 
 #include "base/message.hpp"
-#include "model/counts.hpp"
-#include "model/quantile_pairs.hpp"
 #include "base/scratch.hpp"
 #include "base/vector_math.hpp"
+#include "model/counts.hpp"
+#include "model/quantile_pairs.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -200,8 +200,8 @@ void OneModel::intervals(const Rows& rows, std::span<const Level> levels, std::s
   }
 }
 
-void OneModel::intervals_at(const Rows& rows, MatrixView scores, std::span<double> predictions,
-                            MutableMatrixView lower, MutableMatrixView upper) const {
+void OneModel::intervals_at(const Rows& rows, MatrixView scores, std::span<double> predictions, MutableMatrixView lower,
+                            MutableMatrixView upper) const {
   const std::size_t k = lower.columns();
   const bool direct = lower.contiguous() && upper.contiguous();
   std::vector<double> memory;

@@ -8,9 +8,9 @@
 #include <widthwise/error.hpp>
 
 #include "base/message.hpp"
-#include "objective/objectives.hpp"
-#include "conformal/transform/spline.hpp"
 #include "base/vector_math.hpp"
+#include "conformal/transform/spline.hpp"
+#include "objective/objectives.hpp"
 
 namespace widthwise::internal {
 namespace {

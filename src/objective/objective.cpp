@@ -8,8 +8,8 @@
 #include <widthwise/error.hpp>
 
 #include "base/message.hpp"
-#include "objective/objectives.hpp"
 #include "base/vector_math.hpp"
+#include "objective/objectives.hpp"
 
 namespace widthwise {
 

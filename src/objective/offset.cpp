@@ -3,12 +3,12 @@
 #include <cmath>
 #include <limits>
 
+#include "base/vector_math.hpp"
 #include "objective/gather.hpp"
 #include "objective/level_window.hpp"
 #include "objective/objectives.hpp"
 #include "objective/pair_sums.hpp"
 #include "objective/summary.hpp"
-#include "base/vector_math.hpp"
 
 namespace widthwise::internal {
 namespace {

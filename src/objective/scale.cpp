@@ -4,11 +4,11 @@
 #include <limits>
 #include <numeric>
 
+#include "base/vector_math.hpp"
 #include "objective/gather.hpp"
 #include "objective/level_window.hpp"
 #include "objective/objectives.hpp"
 #include "objective/summary.hpp"
-#include "base/vector_math.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -2,9 +2,9 @@
 
 #include "base/layout.hpp"
 #include "base/printable.hpp"
-#include "report/json.hpp"
-#include "conformal/schemes/words.hpp"
 #include "base/text.hpp"
+#include "conformal/schemes/words.hpp"
+#include "report/json.hpp"
 
 namespace widthwise {
 namespace {

@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "base/layout.hpp"
-#include "conformal/outcomes.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
+#include "conformal/outcomes.hpp"
 #include "report/bins.hpp"
 #include "report/goals.hpp"
 #include "report/json.hpp"
 #include "report/verdict.hpp"
-#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

@@ -2,10 +2,10 @@
 
 #include "base/layout.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "report/goals.hpp"
 #include "report/json.hpp"
 #include "report/verdict.hpp"
-#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

@@ -6,8 +6,8 @@
 #include "base/layout.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
-#include "report/json.hpp"
 #include "base/text.hpp"
+#include "report/json.hpp"
 
 namespace widthwise {
 namespace {

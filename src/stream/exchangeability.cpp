@@ -8,13 +8,13 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
 #include <widthwise/schemes.hpp>
+#include "base/random.hpp"
 
-#include "conformal/calibration/checks.hpp"
 #include "base/message.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
+#include "conformal/calibration/checks.hpp"
 
 namespace widthwise {
 namespace {

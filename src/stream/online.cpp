@@ -9,10 +9,10 @@
 #include <widthwise/error.hpp>
 #include <widthwise/schemes.hpp>
 
-#include "conformal/calibration/checks.hpp"
 #include "base/message.hpp"
 #include "base/text.hpp"
 #include "base/words.hpp"
+#include "conformal/calibration/checks.hpp"
 
 namespace widthwise {
 namespace {

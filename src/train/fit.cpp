@@ -11,8 +11,8 @@
 #include <widthwise/error.hpp>
 
 #include "base/message.hpp"
-#include "conformal/outcomes.hpp"
 #include "base/text.hpp"
+#include "conformal/outcomes.hpp"
 #include "train/fit/base_model.hpp"
 #include "train/fit/calibrate.hpp"
 #include "train/fit/categories.hpp"

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
 #include <widthwise/row_sketch.hpp>
+#include "base/random.hpp"
 
+#include "base/words.hpp"
 #include "support/numbers.hpp"
 #include "support/statistics.hpp"
-#include "base/words.hpp"
 
 namespace widthwise {
 namespace {

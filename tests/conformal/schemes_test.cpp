@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include <widthwise/model_file.hpp>
 #include <widthwise/evaluation.hpp>
 #include <widthwise/model.hpp>
+#include <widthwise/model_file.hpp>
 
 #include "support/model_examples.hpp"
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
 #include <widthwise/score.hpp>
+#include "base/random.hpp"
 
-#include "support/numbers.hpp"
 #include "base/vector_math.hpp"
+#include "support/numbers.hpp"
 
 namespace widthwise {
 namespace {

@@ -8,8 +8,8 @@
 #include <limits>
 #include <string>
 #include <vector>
-#include <widthwise/row_function.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/row_function.hpp>
 #include "base/random.hpp"
 
 #include "support/allocation_counter.hpp"

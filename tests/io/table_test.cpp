@@ -29,12 +29,12 @@
 #include <widthwise/io/table.hpp>
 #include "base/random.hpp"
 
+#include "base/text.hpp"
 #include "io/table/cell.hpp"
 #include "io/table/quotes.hpp"
 #include "io/table/separator.hpp"
 #include "support/errors.hpp"
 #include "support/numbers.hpp"
-#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

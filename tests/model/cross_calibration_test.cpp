@@ -5,8 +5,8 @@
 #include <memory>
 #include <numeric>
 
-#include <widthwise/guarantee.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/guarantee.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include "base/random.hpp"

@@ -22,6 +22,7 @@
 
 #include "base/checksum.hpp"
 #include "base/file.hpp"
+#include "base/words.hpp"
 #include "support/allocation_counter.hpp"
 #include "support/bit_flips.hpp"
 #include "support/errors.hpp"
@@ -30,7 +31,6 @@
 #include "support/numbers.hpp"
 #include "support/sealing.hpp"
 #include "support/statistics.hpp"
-#include "base/words.hpp"
 
 namespace widthwise {
 namespace {

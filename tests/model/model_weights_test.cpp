@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include <widthwise/model_file.hpp>
-#include <widthwise/model.hpp>
 #include <widthwise/calibration.hpp>
+#include <widthwise/model.hpp>
+#include <widthwise/model_file.hpp>
 
 #include "support/model_examples.hpp"
 #include "support/numbers.hpp"

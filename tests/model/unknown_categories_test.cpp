@@ -6,8 +6,8 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/report.hpp>
-#include <widthwise/train/fit.hpp>
 #include <widthwise/row_checks.hpp>
+#include <widthwise/train/fit.hpp>
 
 #include "support/errors.hpp"
 

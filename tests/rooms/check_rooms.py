@@ -96,7 +96,9 @@ class Rooms:
     def read_room(self, number, line):
         parts = [part.split() for part in line.split("|")]
         if len(parts) != 3 or len(parts[0]) != 1:
-            self.report(DOCUMENT, number, f"expected 'room | rooms it may use | public headers', found '{line.strip()}'")
+            self.report(
+                DOCUMENT, number, f"expected 'room | rooms it may use | public headers', found '{line.strip()}'"
+            )
             return
         (room,), uses, headers = parts
         for other in uses:
@@ -109,7 +111,9 @@ class Rooms:
                 self.report(DOCUMENT, number, f"{header} does not exist; remove it, or add the header")
                 continue
             if header in self.room_of_header:
-                self.report(DOCUMENT, number, f"{header} is also in {self.room_of_header[header]}; remove one of the two")
+                self.report(
+                    DOCUMENT, number, f"{header} is also in {self.room_of_header[header]}; remove one of the two"
+                )
                 continue
             self.room_of_header[header] = room
 

@@ -28,7 +28,8 @@ ASKED = re.compile(
     r"|dynamic_cast<\s*const\s+[\w:]*Scheme"
 )
 
-MODEL = ("src/model/model.cpp", "src/model/")
+MODEL = "src/model/"
+FILES = "src/model/model_file"  # writes and reads what there is
 DECIDES = ("src/model/row_predictor.cpp", "src/model/new_weights.cpp")
 COLUMN = r"\b(?:rows|parts_?|options)\s*(?:\.|->)\s*(?:groups?|clusters?|cluster_sizes|weights?|pool_groups)\b"
 ASKED_IN_MODEL = re.compile(

@@ -81,7 +81,9 @@ class CheckRooms(unittest.TestCase):
 
     def test_no_header_includes_itself(self):
         self.assert_one_problem(
-            {"include/widthwise/version.hpp": "#include <widthwise/error.hpp>\n"}, "include/widthwise/error.hpp:3", "circle"
+            {"include/widthwise/version.hpp": "#include <widthwise/error.hpp>\n"},
+            "include/widthwise/error.hpp:3",
+            "circle",
         )
         self.assert_one_problem(
             {"src/transform/affine.hpp": '#include "transform/scale.hpp"\n'},
@@ -136,7 +138,9 @@ class CheckRooms(unittest.TestCase):
         both = '#include "base/vector_math.hpp"\n#include "../cli/output.hpp"\n'
         self.assert_one_problem({"bench/ratios.cpp": both}, "bench/ratios.cpp:2", "another program")
         self.assert_one_problem(
-            {"src/transform/scale.cpp": '#include "../../cli/output.hpp"\n'}, "src/transform/scale.cpp:1", "of a program"
+            {"src/transform/scale.cpp": '#include "../../cli/output.hpp"\n'},
+            "src/transform/scale.cpp:1",
+            "of a program",
         )
 
     def test_the_list_of_private_headers_may_have_folders(self):

@@ -14,12 +14,12 @@
 #include <widthwise/error.hpp>
 #include "base/random.hpp"
 
+#include "base/words.hpp"
 #include "support/bit_flips.hpp"
 #include "support/errors.hpp"
 #include "support/forged_words.hpp"
 #include "support/numbers.hpp"
 #include "support/statistics.hpp"
-#include "base/words.hpp"
 
 namespace widthwise {
 namespace {

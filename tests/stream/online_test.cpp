@@ -16,16 +16,16 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
-#include "base/random.hpp"
 #include <widthwise/track.hpp>
+#include "base/random.hpp"
 
+#include "base/words.hpp"
 #include "support/bit_flips.hpp"
 #include "support/errors.hpp"
 #include "support/forged_words.hpp"
 #include "support/model_examples.hpp"
 #include "support/numbers.hpp"
 #include "support/rule_cases.hpp"
-#include "base/words.hpp"
 
 namespace widthwise {
 namespace {

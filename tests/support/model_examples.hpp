@@ -11,12 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include <widthwise/row_function.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
-#include "base/random.hpp"
+#include <widthwise/row_function.hpp>
 #include <widthwise/track.hpp>
+#include "base/random.hpp"
 
 #include "support/numbers.hpp"
 

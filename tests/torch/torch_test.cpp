@@ -11,11 +11,11 @@
 #include <string>
 #include <thread>
 #include <vector>
-#include <widthwise/row_function.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/objective.hpp>
-#include "base/random.hpp"
+#include <widthwise/row_function.hpp>
 #include <widthwise/train/torch.hpp>
+#include "base/random.hpp"
 
 #include "support/errors.hpp"
 #include "support/noisy_rows.hpp"

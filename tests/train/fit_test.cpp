@@ -13,10 +13,10 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
+#include <widthwise/row_function.hpp>
+#include <widthwise/train/fit.hpp>
 #include "base/random.hpp"
 #include "train/fit/cross_fit.hpp"
-#include <widthwise/train/fit.hpp>
-#include <widthwise/row_function.hpp>
 
 #include "support/errors.hpp"
 #include "support/numbers.hpp"

@@ -10,8 +10,8 @@
 #include <widthwise/error.hpp>
 #include <widthwise/train/trainer.hpp>
 
-#include "base/progress_line.hpp"
 #include "base/layout.hpp"
+#include "base/progress_line.hpp"
 #include "train/progress_steps.hpp"
 
 namespace widthwise {

@@ -19,8 +19,8 @@
 #include <widthwise/objective.hpp>
 #include <widthwise/train/communicator.hpp>
 #include <widthwise/train/fit_options.hpp>
-#include <widthwise/train/trainer.hpp>
 #include <widthwise/train/split_plan.hpp>
+#include <widthwise/train/trainer.hpp>
 
 namespace widthwise {
 

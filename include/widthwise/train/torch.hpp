@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include <widthwise/train/trainer_options.hpp>
 #include <widthwise/train/trainer.hpp>
+#include <widthwise/train/trainer_options.hpp>
 
 namespace widthwise {
 

@@ -7,10 +7,10 @@
 #include <span>
 #include <string>
 
+#include <widthwise/row_function.hpp>
 #include <widthwise/train/communicator.hpp>
 #include <widthwise/train/trainer.hpp>
 #include <widthwise/train/trainer_options.hpp>
-#include <widthwise/row_function.hpp>
 
 namespace widthwise {
 

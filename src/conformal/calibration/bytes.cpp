@@ -8,10 +8,10 @@
 #include <widthwise/error.hpp>
 #include <widthwise/labels.hpp>
 
-#include "conformal/calibration/checks.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/words.hpp"
+#include "conformal/calibration/checks.hpp"
 
 namespace widthwise {
 namespace {

@@ -8,8 +8,8 @@
 #include <widthwise/error.hpp>
 #include "base/random.hpp"
 
-#include "conformal/calibration/checks.hpp"
 #include "base/message.hpp"
+#include "conformal/calibration/checks.hpp"
 
 namespace widthwise {
 namespace {

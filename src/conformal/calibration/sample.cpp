@@ -9,14 +9,14 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/labels.hpp>
-#include "base/random.hpp"
 #include <widthwise/roles.hpp>
+#include "base/random.hpp"
 
-#include "conformal/calibration/checks.hpp"
-#include "conformal/calibration/group_index.hpp"
 #include "base/message.hpp"
 #include "base/names.hpp"
 #include "base/printable.hpp"
+#include "conformal/calibration/checks.hpp"
+#include "conformal/calibration/group_index.hpp"
 
 namespace widthwise {
 namespace {
@@ -218,7 +218,11 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   refuse_reserved(groups, numbers, "group");
   refuse_reserved(clusters, numbers, "cluster");
   if (!clusters.empty()) {
-    Combination().add(Role::kCluster).add(Role::kGroup, !groups.empty()).add(Role::kWeight, !weights.empty()).check(kAdd);
+    Combination()
+        .add(Role::kCluster)
+        .add(Role::kGroup, !groups.empty())
+        .add(Role::kWeight, !weights.empty())
+        .check(kAdd);
     take_keys(RowKeys::kClusters);
     add_keyed(RowKeys::kClusters, numbers, scores, above, {}, clusters);
     return;

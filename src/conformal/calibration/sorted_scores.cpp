@@ -9,9 +9,9 @@
 #include <widthwise/error.hpp>
 #include <widthwise/roles.hpp>
 
+#include "base/message.hpp"
 #include "conformal/calibration/checks.hpp"
 #include "conformal/calibration/group_index.hpp"
-#include "base/message.hpp"
 
 namespace widthwise {
 namespace {

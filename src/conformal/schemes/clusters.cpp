@@ -4,8 +4,8 @@
 
 #include "base/message.hpp"
 #include "base/printable.hpp"
-#include "conformal/schemes/factories.hpp"
 #include "base/text.hpp"
+#include "conformal/schemes/factories.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -7,9 +7,9 @@
 #include "base/layout.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
+#include "base/text.hpp"
 #include "conformal/schemes/factories.hpp"
 #include "conformal/schemes/words.hpp"
-#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

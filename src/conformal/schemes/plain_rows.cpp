@@ -1,8 +1,8 @@
 #include <utility>
 
 #include "base/message.hpp"
-#include "conformal/schemes/factories.hpp"
 #include "base/text.hpp"
+#include "conformal/schemes/factories.hpp"
 
 namespace widthwise::internal {
 namespace {

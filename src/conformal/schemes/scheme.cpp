@@ -3,9 +3,9 @@
 #include <widthwise/schemes.hpp>
 
 #include "base/message.hpp"
+#include "base/text.hpp"
 #include "conformal/schemes/factories.hpp"
 #include "conformal/schemes/words.hpp"
-#include "base/text.hpp"
 
 namespace widthwise {
 

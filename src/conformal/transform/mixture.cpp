@@ -8,8 +8,8 @@
 #include "base/root_finding.hpp"
 
 #include "base/message.hpp"
-#include "conformal/transform/named.hpp"
 #include "base/vector_math.hpp"
+#include "conformal/transform/named.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -6,8 +6,8 @@
 #include <limits>
 #include <vector>
 
-#include "conformal/transform/named.hpp"
 #include "base/vector_math.hpp"
+#include "conformal/transform/named.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -10,9 +10,9 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 
+#include "base/message.hpp"
 #include "evaluation/diagnostics/bins.hpp"
 #include "evaluation/diagnostics/rows.hpp"
-#include "base/message.hpp"
 
 namespace widthwise {
 namespace {

@@ -4,8 +4,8 @@
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
 
-#include "evaluation/diagnostics/rows.hpp"
 #include "base/message.hpp"
+#include "evaluation/diagnostics/rows.hpp"
 
 namespace widthwise {
 namespace {

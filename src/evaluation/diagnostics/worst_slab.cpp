@@ -9,9 +9,9 @@
 #include <widthwise/error.hpp>
 #include "base/random.hpp"
 
+#include "base/message.hpp"
 #include "evaluation/diagnostics/rows.hpp"
 #include "evaluation/diagnostics/slab_search.hpp"
-#include "base/message.hpp"
 
 namespace widthwise {
 namespace {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <widthwise/error.hpp>
 
+#include "base/message.hpp"
 #include "io/table/arrow_library.hpp"
 #include "io/table/cell.hpp"
 #include "io/table/column_summary.hpp"
@@ -14,7 +15,6 @@
 #include "io/table/quotes.hpp"
 #include "io/table/reader.hpp"
 #include "io/table/separator.hpp"
-#include "base/message.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -12,10 +12,10 @@
 #include <utility>
 #include <widthwise/error.hpp>
 
+#include "base/message.hpp"
 #include "io/table/arrow_library.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/writer.hpp"
-#include "base/message.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "io/table/cell.hpp"
 #include "base/message.hpp"
+#include "io/table/cell.hpp"
 
 namespace widthwise::internal {
 namespace {

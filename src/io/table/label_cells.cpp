@@ -6,9 +6,9 @@
 #include <type_traits>
 #include <vector>
 
-#include "io/table/cell.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "io/table/cell.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/text.hpp"
 #include "io/table/cell.hpp"
 #include "io/table/numbers.hpp"
-#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

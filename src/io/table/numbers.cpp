@@ -4,8 +4,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "io/table/cell.hpp"
 #include "base/text.hpp"
+#include "io/table/cell.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -3,12 +3,12 @@
 #include <utility>
 #include <widthwise/error.hpp>
 
+#include "base/message.hpp"
 #include "io/table/arrow_library.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/label_cells.hpp"
 #include "io/table/numbers.hpp"
 #include "io/table/reader.hpp"
-#include "base/message.hpp"
 
 namespace widthwise::internal {
 namespace {

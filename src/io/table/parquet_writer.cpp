@@ -3,13 +3,13 @@
 #include <utility>
 #include <widthwise/error.hpp>
 
+#include "base/message.hpp"
+#include "base/printable.hpp"
 #include "io/table/arrow_library.hpp"
 #include "io/table/built_column.hpp"
 #include "io/table/cell.hpp"
 #include "io/table/errors.hpp"
 #include "io/table/writer.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
 
 namespace widthwise::internal {
 namespace {

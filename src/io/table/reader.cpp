@@ -11,12 +11,12 @@
 #include "base/random.hpp"
 
 #include "base/hash.hpp"
-#include "io/table/errors.hpp"
-#include "io/table/label_cells.hpp"
-#include "io/table/numbers.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "io/table/errors.hpp"
+#include "io/table/label_cells.hpp"
+#include "io/table/numbers.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "io/table/quotes.hpp"
 #include "base/text.hpp"
+#include "io/table/quotes.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -5,8 +5,8 @@
 #include <utility>
 #include <widthwise/error.hpp>
 
-#include "io/table/errors.hpp"
 #include "base/message.hpp"
+#include "io/table/errors.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -7,12 +7,12 @@
 #include <utility>
 #include <variant>
 
-#include <widthwise/row_function.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/row_function.hpp>
 
 #include "base/message.hpp"
-#include "model/model_file/texts.hpp"
 #include "base/text.hpp"
+#include "model/model_file/texts.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -11,12 +11,12 @@
 
 #include "base/layout.hpp"
 #include "base/message.hpp"
+#include "base/text.hpp"
+#include "report/goals.hpp"
 #include "report/page/pictures.hpp"
 #include "report/page/style.hpp"
 #include "report/page/svg.hpp"
-#include "report/goals.hpp"
 #include "report/verdict.hpp"
-#include "base/text.hpp"
 
 namespace widthwise {
 namespace {

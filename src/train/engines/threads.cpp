@@ -1,5 +1,7 @@
 #include <widthwise/train/threads.hpp>
 
+#include <pthread.h>
+#include <sched.h>
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -7,8 +9,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <latch>
-#include <pthread.h>
-#include <sched.h>
 #include <system_error>
 #include <thread>
 #include <vector>

@@ -23,8 +23,8 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include <widthwise/row_function.hpp>
 #include <widthwise/error.hpp>
+#include <widthwise/row_function.hpp>
 
 #include "train/engines/net/start.hpp"
 #include "train/engines/net/training.hpp"

@@ -9,11 +9,11 @@
 #include <widthwise/error.hpp>
 #include <widthwise/transform.hpp>
 
-#include "conformal/calibration/checks.hpp"
 #include "base/message.hpp"
-#include "conformal/outcomes.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
+#include "conformal/calibration/checks.hpp"
+#include "conformal/outcomes.hpp"
 #include "train/fit/splits.hpp"
 
 namespace widthwise::internal {

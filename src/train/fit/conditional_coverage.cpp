@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "evaluation/diagnostics/rows.hpp"
 #include "base/message.hpp"
 #include "base/text.hpp"
+#include "evaluation/diagnostics/rows.hpp"
 #include "train/fit/classifier.hpp"
 #include "train/fit/folds.hpp"
 #include "train/progress_steps.hpp"

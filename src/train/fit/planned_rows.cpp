@@ -165,7 +165,8 @@ SplitPart planned_part(const FitTable& table, const FitOptions& options, GivenFo
     part.folds = folds_of(part.fitting, internal::cross_fitting_folds(rows.fitting, options, workers));
   }
   const auto before = [&](std::size_t a, std::size_t b) {
-    if (!table.rows.times.empty() && table.rows.times[a] != table.rows.times[b]) return table.rows.times[a] < table.rows.times[b];
+    if (!table.rows.times.empty() && table.rows.times[a] != table.rows.times[b])
+      return table.rows.times[a] < table.rows.times[b];
     return a < b;
   };
   std::ranges::sort(part.fitting, before);

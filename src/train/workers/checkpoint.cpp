@@ -9,9 +9,9 @@
 
 #include "base/file.hpp"
 #include "base/message.hpp"
-#include "model/model_file/texts.hpp"
 #include "base/safetensors.hpp"
 #include "base/text.hpp"
+#include "model/model_file/texts.hpp"
 
 namespace widthwise {
 namespace {

@@ -14,10 +14,10 @@
 #include <widthwise/error.hpp>
 #include "base/random.hpp"
 
+#include "base/words.hpp"
 #include "support/calibration_rows.hpp"
 #include "support/errors.hpp"
 #include "support/numbers.hpp"
-#include "base/words.hpp"
 
 namespace widthwise {
 namespace {

@@ -3,10 +3,10 @@
 #include <set>
 
 #include "base/message.hpp"
-#include "report/page/figures.hpp"
-#include "report/bins.hpp"
-#include "report/verdict.hpp"
 #include "base/text.hpp"
+#include "report/bins.hpp"
+#include "report/page/figures.hpp"
+#include "report/verdict.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -6,9 +6,9 @@
 #include <widthwise/model.hpp>
 
 #include "base/message.hpp"
+#include "base/text.hpp"
 #include "report/page/figures.hpp"
 #include "report/verdict.hpp"
-#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -6,11 +6,11 @@
 #include <widthwise/error.hpp>
 #include "base/random.hpp"
 
+#include "base/printable.hpp"
+#include "base/text.hpp"
 #include "evaluation/diagnostics/rows.hpp"
 #include "report/page/figures.hpp"
-#include "base/printable.hpp"
 #include "report/verdict.hpp"
-#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

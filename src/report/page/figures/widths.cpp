@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.hpp"
 #include "evaluation/diagnostics/rows.hpp"
 #include "report/page/figures.hpp"
-#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -9,9 +9,9 @@
 #include <string>
 #include <widthwise/error.hpp>
 
-#include "functions/row_function_checks.hpp"
 #include "base/message.hpp"
 #include "base/text.hpp"
+#include "functions/row_function_checks.hpp"
 #include "train/engines/first_outputs.hpp"
 
 namespace widthwise::internal {

@@ -2,12 +2,12 @@
 
 #include <cstddef>
 #include <vector>
-#include <widthwise/row_function.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/objective.hpp>
-#include "base/random.hpp"
-#include <widthwise/train/trainer_options.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/train/trainer.hpp>
+#include <widthwise/train/trainer_options.hpp>
+#include "base/random.hpp"
 
 /// The initialisation of a net and of its training.
 namespace widthwise::internal {

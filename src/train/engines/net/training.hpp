@@ -5,11 +5,11 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <widthwise/row_function.hpp>
 #include <widthwise/interface.hpp>
 #include <widthwise/matrix_view.hpp>
-#include <widthwise/train/trainer_options.hpp>
+#include <widthwise/row_function.hpp>
 #include <widthwise/train/trainer.hpp>
+#include <widthwise/train/trainer_options.hpp>
 
 /// The training procedure of nets, shared by all engines: batches, learning rate, early stopping, training on all rows.
 namespace widthwise::internal {

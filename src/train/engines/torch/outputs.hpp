@@ -1,7 +1,7 @@
 #pragma once
 
-#include <widthwise/row_function.hpp>
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/row_function.hpp>
 
 namespace widthwise::internal {
 

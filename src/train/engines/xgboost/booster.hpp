@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <widthwise/matrix_view.hpp>
-#include <widthwise/train/trainer.hpp>
 #include <widthwise/row_function.hpp>
+#include <widthwise/train/trainer.hpp>
 
 #include "train/engines/xgboost/library.hpp"
 
