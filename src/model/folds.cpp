@@ -24,6 +24,15 @@ constexpr std::size_t kMaxBlockRows = 512;
 
 [[noreturn]] void refuse(const std::string& what) { throw Error(ErrorCode::kInvalidArgument, "Model: " + what); }
 
+/// Refuse what needs one model per row.
+[[noreturn]] void refuse_part(std::string_view what) {
+  refuse(Combination().add(Choice::kOneModel, true, what).add(Choice::kCrossCalibration).refusal());
+}
+
+void refuse_groups(std::span<const std::int64_t> groups) {
+  if (!groups.empty()) refuse_part("groups");
+}
+
 bool same_rule(const ConformalRule& a, const ConformalRule& b) {
   return a.transform().name() == b.transform().name() && a.transform().options() == b.transform().options() &&
          a.score() == b.score() && a.sides() == b.sides();
@@ -218,6 +227,7 @@ void FoldModels::predictions(const Rows& rows, std::span<double> out) const {
 
 void FoldModels::intervals(const Rows& rows, std::span<const Level> levels, std::span<double> predictions,
                            MutableMatrixView lower, MutableMatrixView upper) const {
+  refuse_groups(rows.groups);
   const std::size_t n = rows.x.rows();
   const std::size_t part = block_rows();
   Search search(*this);
@@ -246,7 +256,7 @@ void FoldModels::intervals(const Rows& rows, std::span<const Level> levels, std:
 
 PredictedInterval FoldModels::predict(std::span<const double> x, const Level& level, std::span<const double> given,
                                       std::optional<std::int64_t> group, std::optional<double> /*weight*/) const {
-  if (group) static_cast<void>(one("groups"));
+  if (group) refuse_part("groups");
   PredictedInterval found;
   intervals({.x = {x.data(), 1, x.size()}, .predictions = given}, {&level, 1}, {&found.prediction, 1},
             {&found.lower, 1, 1}, {&found.upper, 1, 1});
@@ -254,11 +264,11 @@ PredictedInterval FoldModels::predict(std::span<const double> x, const Level& le
 }
 
 const OneModel& FoldModels::one(std::string_view what) const {
-  refuse(Combination().add(Choice::kOneModel, true, what).add(Choice::kCrossCalibration).refusal());
+  refuse_part(what);
 }
 
 void FoldModels::p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const {
-  if (!rows.groups.empty()) static_cast<void>(one("groups"));
+  refuse_groups(rows.groups);
   const std::size_t n = rows.x.rows();
   const std::size_t part = block_rows();
   std::vector<double> scores(part);
