@@ -263,9 +263,7 @@ PredictedInterval FoldModels::predict(std::span<const double> x, const Level& le
   return found;
 }
 
-const OneModel& FoldModels::one(std::string_view what) const {
-  refuse_part(what);
-}
+const OneModel& FoldModels::one(std::string_view what) const { refuse_part(what); }
 
 void FoldModels::p_values(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const {
   refuse_groups(rows.groups);
