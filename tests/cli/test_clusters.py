@@ -178,9 +178,8 @@ def test_missing_clusters_and_other_schemes_are_refused(clustered):
         error = clustered.fails(1, command, "model.safetensors", "unlabelled.csv")
         assert "no column 'patient', which holds the clusters" in error
     fit = ["fit", "fit.csv", *FIT, "-o", "no.safetensors", "--cluster", "patient"]
-    assert "clusters in 'patient' and groups in 'patient' cannot be combined; use one of them" in clustered.fails(
-        2, *fit, "--group", "patient"
-    )
+    error = clustered.fails(2, *fit, "--group", "patient")
+    assert "clusters in 'patient' and groups in 'patient' cannot be combined: rows are stored by" in error
     assert "a split by time separates the rows of a cluster" in clustered.fails(2, *fit, "--time", "id")
     assert "not available for calibration by clusters" in clustered.fails(2, *fit, "--guarantee", "0.95")
     assert "model counts clusters" in clustered.fails(2, "track", "model.safetensors", "new.csv", "-o", "t.csv")

@@ -246,7 +246,7 @@ def test_sizes_of_clusters_widen_intervals():
     upper = [predictor.predict_quantile(new[["x"]], 0.9, new["x"], cluster_sizes=np.full(len(new), n)) for n in (1, 30)]
     assert (upper[0] <= upper[1]).all()
     for bad in (0, np.nan, -3):
-        with pytest.raises(ValueError, match="the size of the cluster of row 1 is .*; expected its number of rows"):
+        with pytest.raises(ValueError, match="row 1: the cluster size is .*; expected a number of rows of at least 1"):
             widths(cluster_sizes=np.full(len(new), bad))
     with pytest.raises(ValueError, match="cluster_sizes has 3"):
         widths(cluster_sizes=[1, 2, 3])

@@ -153,7 +153,7 @@ def test_a_weighted_calibration_needs_test_weights_whatever_their_scale():
         calibration.quantile(LEVEL)
     with pytest.raises(ValueError, match="test_weight is required; pass the likelihood ratio of the row"):
         calibration.p_values(scores)
-    with pytest.raises(ValueError, match="but these rows have none"):
+    with pytest.raises(ValueError, match="has weights; pass the likelihood ratio of every row"):
         calibration.add([1.0])
     times_64 = Calibration().add(scores, weights=64 * weights)
     assert calibration.quantile(LEVEL, test_weight=0.7) == times_64.quantile(LEVEL, test_weight=64 * 0.7)

@@ -208,7 +208,7 @@ TEST(FitBlocks, AreRefusedWhereTheyDoNotFit) {
   table = blocks.table(true);
   table.rows.groups = blocks.clusters;
   table.columns[Role::kGroup] = "ward";
-  expect_refused("clusters in 'patient' and groups in 'ward' cannot be combined; use one of them", table);
+  expect_refused("rows are stored by group or by cluster; use one of them", table);
 }
 
 TEST(FitBlocks, AModelFittedWithTimesRefusesATrainingConditionalGuarantee) {
