@@ -67,7 +67,7 @@ class FoldChecks {
             "rows, as KFold makes them",
             name(k), shared, folds_[k].test.size());
       }
-      if (table_.clusters.empty() || with(folds_[k].test, folds_[k].train, table_.clusters) == 0) continue;
+      if (table_.rows.clusters.empty() || with(folds_[k].test, folds_[k].train, table_.rows.clusters) == 0) continue;
       refuse(
           "{} of cv separates rows of one cluster; use a splitter by groups, such as GroupKFold, or a number of folds",
           name(k));
@@ -77,7 +77,7 @@ class FoldChecks {
   /// Throw unless every row is in one test fold, and each fold trains on all other rows once: the guarantee of CV+
   /// needs fold models that are fitted alike, each on the complement of its fold.
   void partition() const {
-    const std::size_t n = table_.x.rows();
+    const std::size_t n = table_.rows.x.rows();
     std::vector<std::size_t> tested(n);
     for (const Fold& fold : folds_) {
       for (const std::size_t row : fold.test) ++tested[row];
@@ -120,7 +120,7 @@ class FoldChecks {
   [[nodiscard]] std::string name(std::size_t k) const { return fmt::format("fold {} of {}", k + 1, folds_.size()); }
 
   [[nodiscard]] std::vector<bool> marked(std::span<const std::size_t> rows) const {
-    std::vector<bool> found(table_.x.rows());
+    std::vector<bool> found(table_.rows.x.rows());
     for (const std::size_t row : rows) {
       if (row >= found.size()) refuse("cv names row {}, but there are {}", row, count_of(found.size(), "row"));
       found[row] = true;
