@@ -12,6 +12,7 @@
 
 #include <widthwise/widthwise.hpp>
 
+#include "base/random.hpp"
 #include "base/vector_math.hpp"
 #include "task.hpp"
 

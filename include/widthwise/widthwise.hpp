@@ -41,6 +41,3 @@
 #include <widthwise/train/trainer_options.hpp>
 #include <widthwise/transform.hpp>
 #include <widthwise/version.hpp>
-#include "base/random.hpp"
-#include "base/root_finding.hpp"
-#include "train/fit/cross_fit.hpp"
