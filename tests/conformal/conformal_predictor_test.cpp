@@ -21,7 +21,7 @@ namespace widthwise {
 namespace {
 
 /// n rows with their outcomes.
-struct Rows {
+struct RuleRows {
   std::vector<double> predictions;
   std::vector<double> outcomes;
   std::vector<double> parameters;
@@ -32,8 +32,8 @@ struct Rows {
 
 enum class Errors { kNormal, kTied, kHeavy };
 
-Rows draw_rows(const ConformalRule& rule, std::size_t n, Errors errors, Random& random) {
-  Rows rows;
+RuleRows draw_rows(const ConformalRule& rule, std::size_t n, Errors errors, Random& random) {
+  RuleRows rows;
   rows.columns = rule.parameter_count();
   for (std::size_t i = 0; i < n; ++i) {
     const double x = random.normal();
@@ -53,7 +53,7 @@ Rows draw_rows(const ConformalRule& rule, std::size_t n, Errors errors, Random& 
   return rows;
 }
 
-Calibration calibration_of(const ConformalRule& rule, const Rows& rows) {
+Calibration calibration_of(const ConformalRule& rule, const RuleRows& rows) {
   Calibration calibration;
   rule.calibrate(calibration, rows.view(), rows.outcomes, 0);
   return calibration;
@@ -66,7 +66,7 @@ TEST_P(EveryRule, TheIntervalAtARowsOwnScoreContainsTheRow) {
   Random random(5);
   for (const Errors errors : {Errors::kNormal, Errors::kTied, Errors::kHeavy}) {
     for (int trial = 0; trial < 500; ++trial) {
-      const Rows row = draw_rows(rule, 1, errors, random);
+      const RuleRows row = draw_rows(rule, 1, errors, random);
       Calibration calibration;
       rule.calibrate(calibration, row.view(), row.outcomes, 0);
       const Interval interval = ConformalPredictor(rule, calibration).interval(row.predictions[0], row.parameters, 0.5);
@@ -88,9 +88,9 @@ void check_coverage(const RuleCase& rule_case, std::uint64_t trials) {
     std::vector<double> upper(levels.size());
     for (std::uint64_t trial = 0; trial < trials; ++trial) {
       Calibration calibration;
-      const Rows rows = draw_rows(rule, n, errors, random);
+      const RuleRows rows = draw_rows(rule, n, errors, random);
       rule.calibrate(calibration, rows.view(), rows.outcomes, 0);
-      const Rows test = draw_rows(rule, 1, errors, random);
+      const RuleRows test = draw_rows(rule, 1, errors, random);
       ConformalPredictor(rule, calibration)
           .intervals(test.view(), levels, {lower.data(), 1, levels.size()}, {upper.data(), 1, levels.size()});
       for (std::size_t j = 0; j < levels.size(); ++j) {
@@ -121,7 +121,7 @@ TEST_P(EveryRule, HalfWidthsOfAScoreReachTheRowsOfThatScore) {
   const ConformalRule rule = GetParam().rule();
   Random random(6);
   for (const Errors errors : {Errors::kNormal, Errors::kTied, Errors::kHeavy}) {
-    Rows rows = draw_rows(rule, 300, errors, random);
+    RuleRows rows = draw_rows(rule, 300, errors, random);
     std::vector<double> scores(300);
     rule.scores(rows.view(), rows.outcomes, scores);
     std::vector<double> lower(300);
@@ -146,7 +146,7 @@ TEST_P(EveryRule, BatchesAreTheirRows) {
   Random random(9);
   const ConformalPredictor predictor(rule, calibration_of(rule, draw_rows(rule, 400, Errors::kNormal, random)));
   const std::size_t n = 1500;
-  const Rows rows = draw_rows(rule, n, Errors::kNormal, random);
+  const RuleRows rows = draw_rows(rule, n, Errors::kNormal, random);
   for (const std::size_t k : {std::size_t{1}, std::size_t{3}}) {
     std::vector<Level> levels{0.9, 0.5, 0.99};
     levels.resize(k, Level(0.5));
@@ -166,7 +166,7 @@ TEST_P(EveryRule, AnOutcomeIsOutsideExactlyWhenItsPValueIsSmall) {
   const ConformalRule rule = GetParam().rule();
   Random random(11);
   const ConformalPredictor predictor(rule, calibration_of(rule, draw_rows(rule, 99, Errors::kNormal, random)));
-  const Rows rows = draw_rows(rule, 300, Errors::kNormal, random);
+  const RuleRows rows = draw_rows(rule, 300, Errors::kNormal, random);
   std::vector<double> p_values(300);
   predictor.p_values(rows.view(), rows.outcomes, p_values);
   for (std::size_t i = 0; i < 300; ++i) {
@@ -189,7 +189,7 @@ TEST_P(EveryRule, QuantilesAscendAndHaveExactRanks) {
     // Predictions that are too low, right and too high, so that bounds lie on either side.
     for (const double shift : {-1.5, 0.0, 0.8}) {
       Random random(13);
-      Rows rows = draw_rows(rule, n + 1, errors, random);
+      RuleRows rows = draw_rows(rule, n + 1, errors, random);
       for (double& f : rows.predictions) f += errors == Errors::kTied ? std::round(10 * shift) / 10 : shift;
       std::vector<double> scores(n + 1);
       rule.scores(rows.view(), rows.outcomes, scores);
@@ -245,7 +245,7 @@ TEST(ConformalPredictor, TheMedianOfAPredictionThatIsTooHighLiesBelowIt) {
 TEST_P(EveryRule, ARowWithoutAFiniteBoundHasAnInfiniteInterval) {
   const ConformalRule rule = GetParam().rule();
   Random random(15);
-  const Rows rows = draw_rows(rule, 50, Errors::kNormal, random);
+  const RuleRows rows = draw_rows(rule, 50, Errors::kNormal, random);
   Calibration calibration;
   rule.calibrate(calibration, rows.view(), rows.outcomes, 0);
   const ConformalPredictor predictor(rule, calibration);
@@ -424,13 +424,13 @@ TEST(ConformalPredictor, AllocatesNothingPerRow) {
   if (!counts_allocations()) GTEST_SKIP() << "a sanitizer owns the allocator";
   const ConformalRule rule(make_transform("affine"), Score::kAbsolute, Sides::kTwo);
   Random random(19);
-  const Rows calibration_rows = draw_rows(rule, 200, Errors::kNormal, random);
+  const RuleRows calibration_rows = draw_rows(rule, 200, Errors::kNormal, random);
   Calibration calibration;
   rule.calibrate(calibration, calibration_rows.view(), calibration_rows.outcomes, 0);
   const ConformalPredictor predictor(rule, calibration);
   const std::vector<Level> levels{0.9, 0.95};
   const auto count = [&](std::size_t n) {
-    const Rows rows = draw_rows(rule, n, Errors::kNormal, random);
+    const RuleRows rows = draw_rows(rule, n, Errors::kNormal, random);
     std::vector<double> lower(2 * n);
     std::vector<double> upper(2 * n);
     const std::size_t before = allocation_count();
@@ -439,7 +439,7 @@ TEST(ConformalPredictor, AllocatesNothingPerRow) {
   };
   EXPECT_EQ(count(10), count(10'000));
 
-  const Rows row = draw_rows(rule, 1, Errors::kNormal, random);
+  const RuleRows row = draw_rows(rule, 1, Errors::kNormal, random);
   const std::size_t before = allocation_count();
   (void)predictor.interval(row.predictions[0], row.parameters, levels[0]);
   EXPECT_EQ(allocation_count() - before, 0);

@@ -22,7 +22,7 @@
 namespace widthwise {
 namespace {
 
-constexpr std::size_t kRows = 60;
+constexpr std::size_t kTableRows = 60;
 
 Model model_with(const std::function<void(ModelParts&)>& change = [](ModelParts&) {}) {
   ModelParts parts{.features = examples::names(3),
@@ -150,8 +150,8 @@ std::vector<Scheme> all_schemes() {
 /// The model with calibration rows of its scheme, added in two parts that are merged.
 Model calibrated(const Model& model, bool merged = false) {
   if (!model.scheme().takes_rows()) return model;
-  const examples::Table table(kRows, 3, 5);
-  const Columns columns(kRows);
+  const examples::Table table(kTableRows, 3, 5);
+  const Columns columns(kTableRows);
   const Rows rows = columns.rows(model, table, Step::kCalibrate);
   CalibrationShard whole = CalibrationShard::of(model);
   if (!merged) {
@@ -160,7 +160,7 @@ Model calibrated(const Model& model, bool merged = false) {
   }
   CalibrationShard other = CalibrationShard::of(model);
   model.calibrate(other.calibration, rows.slice(0, 25), std::span(table.y).first(25), 0);
-  model.calibrate(whole.calibration, rows.slice(25, kRows - 25), std::span(table.y).subspan(25), 25);
+  model.calibrate(whole.calibration, rows.slice(25, kTableRows - 25), std::span(table.y).subspan(25), 25);
   merge_shard(whole, deserialise_shard(serialise_shard(other)));
   return model.with_calibration(std::move(whole.calibration));
 }

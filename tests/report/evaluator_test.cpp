@@ -12,7 +12,7 @@ namespace {
 
 using examples::Table;
 
-constexpr std::size_t kRows = 3000;
+constexpr std::size_t kEvaluatedRows = 3000;
 const std::vector<Level> kLevels = {0.9, 0.5};
 
 /// A model of trees, calibrated on 500 rows.
@@ -36,21 +36,21 @@ EvaluationReport in_batches(const Model& model, const Table& table, std::size_t 
 
 TEST(Evaluator, BatchesOfAnySizeGiveOneReport) {
   const Model model = calibrated_model();
-  const Table table(kRows, 3, 3);
+  const Table table(kEvaluatedRows, 3, 3);
   const EvaluatorOptions options{.levels = kLevels, .in_order = ExchangeabilityOptions()};
-  const std::string whole = to_json(in_batches(model, table, kRows, options));
+  const std::string whole = to_json(in_batches(model, table, kEvaluatedRows, options));
   for (const std::size_t batch : {std::size_t{1}, std::size_t{7}, std::size_t{1000}})
     EXPECT_EQ(to_json(in_batches(model, table, batch, options)), whole);
 }
 
 TEST(Evaluator, GivenIntervalsOfAModelHaveItsLevels) {
   const Model model = calibrated_model();
-  const Table table(kRows, 3, 3);
-  const EvaluationReport of_model = in_batches(model, table, kRows, {.levels = kLevels});
+  const Table table(kEvaluatedRows, 3, 3);
+  const EvaluationReport of_model = in_batches(model, table, kEvaluatedRows, {.levels = kLevels});
   const examples::Answers bounds = examples::answers(model, table.for_model(model), kLevels);
   Evaluator evaluator(IntervalOrigin{.calibration_rows = 500, .features = model.parts().features}, {.levels = kLevels});
-  evaluator.add_intervals({bounds.lower.data(), kRows, 2}, {bounds.upper.data(), kRows, 2}, table.y, table.matrix(),
-                          bounds.predictions);
+  evaluator.add_intervals({bounds.lower.data(), kEvaluatedRows, 2}, {bounds.upper.data(), kEvaluatedRows, 2}, table.y,
+                          table.matrix(), bounds.predictions);
   const EvaluationReport given = evaluator.report();
   ASSERT_EQ(given.levels.size(), of_model.levels.size());
   for (std::size_t j = 0; j < given.levels.size(); ++j) {
@@ -62,7 +62,7 @@ TEST(Evaluator, GivenIntervalsOfAModelHaveItsLevels) {
 
 TEST(Evaluator, CountsTheCoveredRowsOfFurtherLevels) {
   const Model model = calibrated_model();
-  const Table table(kRows, 3, 3);
+  const Table table(kEvaluatedRows, 3, 3);
   Evaluator evaluator(model, {.levels = kLevels, .counted_levels = kLevels});
   evaluator.add(table.for_model(model), table.y);
   const EvaluationReport report = evaluator.report();

@@ -176,9 +176,9 @@ FitOptions untrained() {
 
 FitResult fit_part(const WorkerRows& rows, std::size_t first, std::size_t count, const Communicator& communicator,
                    const FitOptions& options = untrained()) {
-  return fit({.x = {rows.x.data() + first, count, 1},
+  return fit({.rows = {.x = {rows.x.data() + first, count, 1},
+                       .predictions = std::span(rows.predictions).subspan(first, count)},
               .y = std::span(rows.y).subspan(first, count),
-              .predictions = std::span(rows.predictions).subspan(first, count),
               .features = {"x"},
               .target = "y",
               .prediction = "f",
