@@ -212,6 +212,7 @@ struct Setting {
   const FitOptions& options;
   const ProgressCallback& progress;
   const Workers& workers;
+  const FitTable& given;  ///< the table without the predictions of a plan
 };
 
 /// The names of the columns that rows to calibrate or predict have as well.
@@ -226,14 +227,14 @@ RoleNames model_columns(const RoleNames& columns) {
 /// A fit by split calibration of a table that is checked and names its copies.
 FitResult fit_split(const FitTable& table, const Splits& splits, const Setting& setting, Goals goals,
                     const std::string& settings) {
-  const auto& [base, localizer, shift, options, progress, workers] = setting;
+  const auto& [base, localizer, shift, options, progress, workers, given] = setting;
   const FittingCategories categories(table, splits, workers);
   const FitTable& encoded = categories.table();
   ProgressSteps steps(progress);
   plan_steps(table, splits, options, goals, steps);
   const FittingRows rows = internal::fit_base_model(encoded, splits, base, steps);
   FitReport report = report_of(splits);
-  const bool may_cross = internal::combination_of(table, workers).add(Choice::kCrossCalibration).refusal().empty();
+  const bool may_cross = internal::combination_of(given, workers).add(Choice::kCrossCalibration).refusal().empty();
   report.advise_cross(options, may_cross);
   report.base_error = internal::mean_error(rows, splits, workers);
   if (report.base_error == 0) {
@@ -314,7 +315,7 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   if (!cross && options.folds == kFoldPerRow) {
     throw Error(ErrorCode::kInvalidArgument, "fit: folds 'all' needs cross-calibration (calibration 'cross')");
   }
-  const Setting setting{base, localizer, shift, options, progress, workers};
+  const Setting setting{base, localizer, shift, options, progress, workers, table};
   const auto fit_rows = [&](const FitTable& rows) {
     return cross ? internal::fit_folds(rows, base, localizer, options, progress, nullptr)
                  : fit_split(rows, Splits(rows, options, workers), setting, goals, settings);
@@ -347,7 +348,7 @@ FitResult fit(const FitTable& table, const PlannedPredictions& predictions, cons
   const auto fit_rows = [&] {
     if (!cross) {
       return fit_split(rows, Splits(rows, predictions.plan.parts.front(), options, alone),
-                       {nullptr, localizer, shift, options, progress, alone}, goals, settings);
+                       {nullptr, localizer, shift, options, progress, alone, table}, goals, settings);
     }
     rows.rows.predictions = {};
     const PlannedPredictions finite{predictions.plan, {values.begin(), values.end()}};
