@@ -174,6 +174,8 @@ TEST(SplitPlan, GivenFoldsAreChecked) {
   refused({.train = {0, 1, 2}, .test = {2, 3}}, "fold 1 of 1 of cv has 1 of its 2 test rows among its training rows");
   refused({.train = {0, 1}, .test = {2}}, "separates rows of one cluster");
   refused({.train = {0}, .test = {30}}, "names row 30, but there are 30 rows");
+  refused({.train = {part.calibration.front()}, .test = {part.fitting.front()}}, "which calibrates");
+  refused({.train = {part.fitting.front()}, .test = {part.calibration.front()}}, "which calibrates");
   // Rows that no fold predicts fit the estimator, but no localizer.
   std::vector<std::size_t> late(part.fitting.begin() + 6, part.fitting.end());
   const SplitPlan plan =

@@ -74,6 +74,18 @@ class FoldChecks {
     }
   }
 
+  /// Throw if a fold has rows that calibrate: the localizer would depend on their outcomes.
+  void leave_out(std::span<const std::size_t> calibration) const {
+    const std::vector<bool> calibrates = marked(calibration);
+    for (std::size_t k = 0; k < folds_.size(); ++k) {
+      for (const std::vector<std::size_t>& rows : {folds_[k].train, folds_[k].test}) {
+        const auto found = std::ranges::find_if(rows, [&](std::size_t row) { return calibrates[row]; });
+        if (found != rows.end())
+          refuse("{} of cv has row {}, which calibrates; split the fitting rows", name(k), *found);
+      }
+    }
+  }
+
   /// Throw unless every row is in one test fold, and each fold trains on all other rows once: the guarantee of CV+
   /// needs fold models that are fitted alike, each on the complement of its fold.
   void partition() const {
@@ -159,6 +171,7 @@ SplitPart planned_part(const FitTable& table, const FitOptions& options, GivenFo
   SplitPart part{.fitting = rows.fitting.rows, .calibration = rows.calibration.rows, .folds = {}};
   if (given) {
     FoldChecks(table, *given).disjoint();
+    FoldChecks(table, *given).leave_out(part.calibration);
     part.folds = std::move(*given);
     drop_copies(part.folds, table.copies);
   } else {
