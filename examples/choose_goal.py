@@ -35,8 +35,8 @@ inside = (intervals[:, 0, 0] <= y_new) & (y_new <= intervals[:, 1, 0])
 print(f"all: coverage {inside.mean():.1%}, mean width {(intervals[:, 1, 0] - intervals[:, 0, 0]).mean():.2f}")
 
 # Output:
-# goal narrow: R2 0.361, interval score 5.75
-# goal 0.85: R2 0.361, interval score 5.22
-# goal even: R2 0.361, interval score 5.12
+# goal narrow: R2 0.362, interval score 5.80
+# goal 0.85: R2 0.362, interval score 5.26
+# goal even: R2 0.362, interval score 5.11
 # best: even
-# all: coverage 91.3%, mean width 3.94
+# all: coverage 91.1%, mean width 3.90

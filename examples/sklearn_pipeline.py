@@ -49,10 +49,10 @@ print(f"all: coverage {inside.mean():.1%}, mean width {width.mean():.0f}")
 
 # Output:
 #       prediction  lower_0.9  upper_0.9
-# 9394       550.0      468.0      631.0
-# 898        625.0      435.0      815.0
-# 2398       349.0      266.0      431.0
-# Bonn: coverage 93.0%, mean width 126
-# Cologne: coverage 88.2%, mean width 347
-# Trier: coverage 92.1%, mean width 132
-# all: coverage 91.1%, mean width 201
+# 9394       528.0      451.0      605.0
+# 898        626.0      428.0      824.0
+# 2398       333.0      259.0      407.0
+# Bonn: coverage 92.9%, mean width 127
+# Cologne: coverage 88.1%, mean width 344
+# Trier: coverage 91.6%, mean width 124
+# all: coverage 90.9%, mean width 197

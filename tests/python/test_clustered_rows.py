@@ -168,7 +168,7 @@ def test_few_clusters_warn():
 def test_combinations_without_a_guarantee_are_refused(fitted):
     rows = frame(30, 9)
     X, y, patient = rows[["x"]], rows["y"], rows["patient"]
-    with pytest.raises(ValueError, match="found clusters in 'patient' and groups in 'patient'"):
+    with pytest.raises(ValueError, match="clusters in 'patient' and groups in 'patient' cannot be combined"):
         regressor().fit(X, y, groups=patient, clusters=patient)
     with pytest.raises(ValueError, match="found both clusters and time"):
         regressor().fit(X, y, clusters=patient, time=rows["x"])

@@ -174,7 +174,7 @@ def test_times_have_no_training_conditional_guarantee(estimator):
     with pytest.raises(ValueError, match="guarantee 0.95 is not available with the time"):
         Localizer(guarantee=0.95, score_transform="identity").fit(X, y, X[:, 0], time=time)
     model = WidthwiseRegressor(estimator, **options).fit(X, y, time=time, **predictions)
-    with pytest.raises(ValueError, match="fitted with the time in 'time'"):
+    with pytest.raises(ValueError, match="guarantee 0.95 is not available with the time in 'time'"):
         model.predictor_.with_guarantee(0.95)
 
 

@@ -136,7 +136,7 @@ def test_rows_with_groups_do_not_mix_with_rows_without(rows, fresh, tmp_path):
     # A calibration with only group 0 has groups, also in a file.
     only = predictor.calibrated(fresh.X, fresh.y, fresh.y_pred, groups=0 * groups, replace=True)
     only.save(tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match="the calibration has groups"):
+    with pytest.raises(ValueError, match="calibrates each group separately; pass a group for every row"):
         Predictor.load(tmp_path / "model.safetensors").predict_interval(fresh.X, fresh.y_pred)
     with pytest.raises(ValueError, match="pass the group of the row to predict as group="):
         grouped.calibration.quantile(LEVEL)

@@ -120,7 +120,7 @@ def test_groups_that_were_not_calibrated_are_infinite(localizer, fresh):
     new = np.array([0, 1, 2] * 5)
     _, intervals = predictor.predict_interval(fresh.X[:15], fresh.y_pred[:15], groups=new)
     assert np.array_equal(np.isinf(intervals[:, 1, 0]), new == 2)
-    with pytest.raises(ValueError, match="groups"):
+    with pytest.raises(ValueError, match="calibrates each group separately"):
         predictor.predict_interval(fresh.X, fresh.y_pred)
 
 
