@@ -115,7 +115,7 @@ def report(
     >>> rng = np.random.default_rng(0)
     >>> X = rng.uniform(0, 4, (4000, 2))
     >>> y = X[:, 0] + 0.2 * X[:, 0] * rng.normal(size=4000)
-    >>> model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1).fit(X[:3000], y[:3000])
+    >>> model = WidthwiseRegressor(LinearRegression(), random_state=1, n_jobs=1).fit(X[:3000], y[:3000])
     >>> report(model, X[3000:], y[3000:]).verdict
     'The intervals are valid; no place was found where coverage is weak.'
     """
