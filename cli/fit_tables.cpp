@@ -99,7 +99,8 @@ class RoleReader {
           selected.push_back(times_.select(reader, names.front()));
           break;
         case RoleKind::kLabel:
-          labels_[index].emplace([&labels = data_.labels[index]](std::string_view label) { return labels.add(label); });
+          labels_[index] = std::make_unique<GroupColumn>(
+              [&labels = data_.labels[index]](std::string_view label) { return labels.add(label); });
           std::ranges::move(labels_[index]->select(names), std::back_inserter(selected));
           break;
       }
@@ -144,7 +145,7 @@ class RoleReader {
 
   const FitColumns& columns_;
   FitData& data_;
-  std::array<std::optional<GroupColumn>, kRoles> labels_;
+  std::array<std::unique_ptr<GroupColumn>, kRoles> labels_;
   TimeColumn times_;
   std::array<std::size_t, kRoles> ends_{};  // after the columns of a role, among those selected; 0 without
 };
