@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include <widthwise/random.hpp>
 #include <widthwise/widthwise.hpp>
 
-#include "base/random.hpp"
 #include "base/vector_math.hpp"
 #include "task.hpp"
 

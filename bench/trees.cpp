@@ -2,8 +2,8 @@
 
 #include <memory>
 
+#include <widthwise/random.hpp>
 #include <widthwise/row_function.hpp>
-#include "base/random.hpp"
 
 #include "task.hpp"
 

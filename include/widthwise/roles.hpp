@@ -8,7 +8,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include <widthwise/guarantee.hpp>
 
@@ -29,24 +28,39 @@ enum class RoleKind {
 /// A step that reads rows.
 enum class Step { kFit, kCalibrate, kPredict, kEvaluate };
 
+/// Some steps.
+class Steps {
+ public:
+  constexpr Steps(std::initializer_list<Step> steps) {
+    for (const Step step : steps) bits_ |= bit(step);
+  }
+
+  [[nodiscard]] constexpr bool has(Step step) const { return (bits_ & bit(step)) != 0; }  ///< whether it is one of them
+
+ private:
+  static constexpr unsigned bit(Step step) { return 1U << static_cast<unsigned>(step); }
+
+  unsigned bits_ = 0;
+};
+
 /// One role. Its sentences and rules are in this table and nowhere else.
 struct RoleEntry {
   Role role;
-  const char* name;         ///< "sample_weight": in model files and, with dashes, as an option of the command line
-  const char* plural;       ///< "sample_weights": as a keyword argument
-  const char* value;        ///< "sample weight": one value, in messages
-  RoleKind kind;            ///< of its cells
-  std::vector<Step> steps;  ///< that read it
-  bool is_feature;          ///< whether the column is also a feature, unless it is excluded
-  const char* missing;      ///< what a missing cell does
-  const char* expected;     ///< the rule for a cell: "expected a positive number", "remove the rows without a label"
-  double least;             ///< the smallest valid number
-  double most;              ///< the largest valid number
-  const char* needed;       ///< why rows need the column, and a remedy; {} is its name, such as " in 'store'"
-  const char* help;         ///< help of the option
+  const char* name;      ///< "sample_weight": in model files and, with dashes, as an option of the command line
+  const char* plural;    ///< "sample_weights": as a keyword argument
+  const char* value;     ///< "sample weight": one value, in messages
+  RoleKind kind;         ///< of its cells
+  Steps steps;           ///< that read it
+  bool is_feature;       ///< whether the column is also a feature, unless it is excluded
+  const char* missing;   ///< what a missing cell does
+  const char* expected;  ///< the rule for a cell: "expected a positive number", "remove the rows without a label"
+  double least;          ///< the smallest valid number
+  double most;           ///< the largest valid number
+  const char* needed;    ///< why rows need the column, and a remedy; {} is its name, such as " in 'store'"
+  const char* help;      ///< help of the option
 
-  [[nodiscard]] bool reads(Step step) const;    ///< whether the step reads the column
-  [[nodiscard]] std::string option() const;     ///< "--sample-weight"
+  [[nodiscard]] bool reads(Step step) const { return steps.has(step); }  ///< whether the step reads the column
+  [[nodiscard]] std::string option() const;                              ///< "--sample-weight"
   [[nodiscard]] bool valid(double cell) const;  ///< whether a number is a valid cell; NaN is not
 };
 

@@ -20,6 +20,7 @@
 #include <widthwise/objective.hpp>
 #include <widthwise/online.hpp>
 #include <widthwise/outcome_space.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/report.hpp>
 #include <widthwise/roles.hpp>
 #include <widthwise/row_checks.hpp>

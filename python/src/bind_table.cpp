@@ -3,7 +3,7 @@
 #include <map>
 
 #include <widthwise/moment.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "arrow_checks.hpp"
 #include "base/message.hpp"

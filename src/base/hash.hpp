@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 namespace widthwise::internal {
 

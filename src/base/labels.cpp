@@ -6,11 +6,11 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 
 #include "base/hash.hpp"
 #include "base/message.hpp"
 #include "base/printable.hpp"
-#include "base/random.hpp"
 #include "base/text.hpp"
 
 namespace widthwise {

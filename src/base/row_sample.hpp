@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 namespace widthwise::internal {
 

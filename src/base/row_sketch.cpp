@@ -9,10 +9,10 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 
 #include "base/hash.hpp"
 #include "base/message.hpp"
-#include "base/random.hpp"
 #include "base/words.hpp"
 
 namespace widthwise {

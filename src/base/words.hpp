@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "base/message.hpp"
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 
 #include "base/message.hpp"
-#include "base/random.hpp"
 
 namespace widthwise {
 namespace {

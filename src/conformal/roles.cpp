@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include <widthwise/error.hpp>
@@ -20,103 +21,99 @@ constexpr double kLargestFloat = std::numeric_limits<float>::max();  // engines 
 
 constexpr const char* kLabelled = "remove the rows without a label, or give them one";
 
-const std::vector<RoleEntry>& entries() {
-  static const std::vector<RoleEntry> kEntries = {
-      {.role = Role::kGroup,
-       .name = "group",
-       .plural = "groups",
-       .value = "group",
-       .kind = RoleKind::kLabel,
-       .steps = {Step::kFit, Step::kCalibrate, Step::kPredict, Step::kEvaluate},
-       .is_feature = true,
-       .missing = "an error; the interval is infinite when predicting",
-       .expected = kLabelled,
-       .least = -kInfinity,
-       .most = kInfinity,
-       .needed = "the model calibrates each group{} separately; pass a group for every row",
-       .help =
-           "column of group labels: text, integers or booleans; each group is calibrated separately (Mondrian), so "
-           "coverage holds in every group. Several columns, A,B, make one group per combination of their labels. The "
-           "columns are also features, unless excluded"},
-      {.role = Role::kCluster,
-       .name = "cluster",
-       .plural = "clusters",
-       .value = "cluster",
-       .kind = RoleKind::kLabel,
-       .steps = {Step::kFit, Step::kCalibrate, Step::kEvaluate},
-       .is_feature = false,
-       .missing = "an error",
-       .expected = kLabelled,
-       .least = -kInfinity,
-       .most = kInfinity,
-       .needed = "the model calibrates by the clusters{}; pass a cluster for every row",
-       .help =
-           "column of cluster labels, such as patients: rows of one cluster are dependent. No split separates them, "
-           "and the calibration takes account of them, so coverage holds for rows of new clusters "
-           "(--cluster-coverage). Not used as a feature unless listed in --features"},
-      {.role = Role::kClusterSize,
-       .name = "cluster_size",
-       .plural = "cluster_sizes",
-       .value = "cluster size",
-       .kind = RoleKind::kNumber,
-       .steps = {Step::kPredict},
-       .is_feature = false,
-       .missing = "an error",
-       .expected = "expected a number of rows of at least 1",
-       .least = 1,
-       .most = kInfinity,
-       .needed = "the model counts rows of clusters{}; pass the size of the cluster of every row",
-       .help = "column of the number of rows of the cluster of each row, for models with clusters whose rows count; "
-               "default: the largest known cluster"},
-      {.role = Role::kWeight,
-       .name = "weight",
-       .plural = "weights",
-       .value = "weight",
-       .kind = RoleKind::kNumber,
-       .steps = {Step::kFit, Step::kCalibrate, Step::kPredict, Step::kEvaluate},
-       .is_feature = false,
-       .missing = "an error",
-       .expected =
-           "expected a positive number, the likelihood ratio of the row; drop rows of ratio 0, which do not occur in "
-           "the population to predict",
-       .least = kSmallest,
-       .most = kLargest,
-       .needed = "the model has weights; pass the likelihood ratio of every row{}",
-       .help =
-           "column of likelihood ratios, for rows to predict from another population (covariate shift): how much more "
-           "often a row like this occurs there, up to a factor; calibration rows count by it, and tables to predict "
-           "have the column as well. Not used as a feature unless listed in --features"},
-      {.role = Role::kTime,
-       .name = "time",
-       .plural = "times",
-       .value = "time",
-       .kind = RoleKind::kTime,
-       .steps = {Step::kFit},
-       .is_feature = false,
-       .missing = "an error",
-       .expected = "expected a number, or a date such as 2024-01-31 or 2024-01-31 05:00",
-       .least = -kLargest,
-       .most = kLargest,
-       .needed = "the rows are split by time{}; pass the time of every row",
-       .help =
-           "column of times, numbers or dates such as 2024-01-31: the latest rows calibrate, the latest of the others "
-           "are the hold-out, and folds are blocks of time. Not used as a feature unless listed in --features"},
-      {.role = Role::kSampleWeight,
-       .name = "sample_weight",
-       .plural = "sample_weights",
-       .value = "sample weight",
-       .kind = RoleKind::kNumber,
-       .steps = {Step::kFit},
-       .is_feature = false,
-       .missing = "an error",
-       .expected = "expected a finite number of at least 0",
-       .least = 0,
-       .most = kLargestFloat,
-       .needed = "the fit has sample weights{}; pass the sample weight of every row",
-       .help = "column of weights for training, at least 0: base model and localizer count a row by its weight, the "
-               "calibration does not. Not used as a feature unless listed in --features"}};
-  return kEntries;
-}
+constexpr RoleEntry kEntries[] = {
+    {.role = Role::kGroup,
+     .name = "group",
+     .plural = "groups",
+     .value = "group",
+     .kind = RoleKind::kLabel,
+     .steps = {Step::kFit, Step::kCalibrate, Step::kPredict, Step::kEvaluate},
+     .is_feature = true,
+     .missing = "an error; the interval is infinite when predicting",
+     .expected = kLabelled,
+     .least = -kInfinity,
+     .most = kInfinity,
+     .needed = "the model calibrates each group{} separately; pass a group for every row",
+     .help = "column of group labels: text, integers or booleans; each group is calibrated separately (Mondrian), so "
+             "coverage holds in every group. Several columns, A,B, make one group per combination of their labels. The "
+             "columns are also features, unless excluded"},
+    {.role = Role::kCluster,
+     .name = "cluster",
+     .plural = "clusters",
+     .value = "cluster",
+     .kind = RoleKind::kLabel,
+     .steps = {Step::kFit, Step::kCalibrate, Step::kEvaluate},
+     .is_feature = false,
+     .missing = "an error",
+     .expected = kLabelled,
+     .least = -kInfinity,
+     .most = kInfinity,
+     .needed = "the model calibrates by the clusters{}; pass a cluster for every row",
+     .help = "column of cluster labels, such as patients: rows of one cluster are dependent. No split separates them, "
+             "and the calibration takes account of them, so coverage holds for rows of new clusters "
+             "(--cluster-coverage). Not used as a feature unless listed in --features"},
+    {.role = Role::kClusterSize,
+     .name = "cluster_size",
+     .plural = "cluster_sizes",
+     .value = "cluster size",
+     .kind = RoleKind::kNumber,
+     .steps = {Step::kPredict},
+     .is_feature = false,
+     .missing = "an error",
+     .expected = "expected a number of rows of at least 1",
+     .least = 1,
+     .most = kInfinity,
+     .needed = "the model counts rows of clusters{}; pass the size of the cluster of every row",
+     .help = "column of the number of rows of the cluster of each row, for models with clusters whose rows count; "
+             "default: the largest known cluster"},
+    {.role = Role::kWeight,
+     .name = "weight",
+     .plural = "weights",
+     .value = "weight",
+     .kind = RoleKind::kNumber,
+     .steps = {Step::kFit, Step::kCalibrate, Step::kPredict, Step::kEvaluate},
+     .is_feature = false,
+     .missing = "an error",
+     .expected =
+         "expected a positive number, the likelihood ratio of the row; drop rows of ratio 0, which do not occur in "
+         "the population to predict",
+     .least = kSmallest,
+     .most = kLargest,
+     .needed = "the model has weights; pass the likelihood ratio of every row{}",
+     .help =
+         "column of likelihood ratios, for rows to predict from another population (covariate shift): how much more "
+         "often a row like this occurs there, up to a factor; calibration rows count by it, and tables to predict "
+         "have the column as well. Not used as a feature unless listed in --features"},
+    {.role = Role::kTime,
+     .name = "time",
+     .plural = "times",
+     .value = "time",
+     .kind = RoleKind::kTime,
+     .steps = {Step::kFit},
+     .is_feature = false,
+     .missing = "an error",
+     .expected = "expected a number, or a date such as 2024-01-31 or 2024-01-31 05:00",
+     .least = -kLargest,
+     .most = kLargest,
+     .needed = "the rows are split by time{}; pass the time of every row",
+     .help =
+         "column of times, numbers or dates such as 2024-01-31: the latest rows calibrate, the latest of the others "
+         "are the hold-out, and folds are blocks of time. Not used as a feature unless listed in --features"},
+    {.role = Role::kSampleWeight,
+     .name = "sample_weight",
+     .plural = "sample_weights",
+     .value = "sample weight",
+     .kind = RoleKind::kNumber,
+     .steps = {Step::kFit},
+     .is_feature = false,
+     .missing = "an error",
+     .expected = "expected a finite number of at least 0",
+     .least = 0,
+     .most = kLargestFloat,
+     .needed = "the fit has sample weights{}; pass the sample weight of every row",
+     .help = "column of weights for training, at least 0: base model and localizer count a row by its weight, the "
+             "calibration does not. Not used as a feature unless listed in --features"}};
+static_assert(std::size(kEntries) == kRoles);
 
 constexpr const char* kOneWeights =
     "{1} and {2} cannot be combined: the likelihood ratio of a row does not determine that of its cluster; use one of "
@@ -285,8 +282,6 @@ std::string quoted(std::string_view column) {
 
 }  // namespace
 
-bool RoleEntry::reads(Step step) const { return std::ranges::find(steps, step) != steps.end(); }
-
 std::string RoleEntry::option() const {
   std::string text = fmt::format("--{}", name);
   std::ranges::replace(text, '_', '-');
@@ -295,14 +290,14 @@ std::string RoleEntry::option() const {
 
 bool RoleEntry::valid(double cell) const { return cell >= least && cell <= most; }
 
-std::span<const RoleEntry> roles() { return entries(); }
+std::span<const RoleEntry> roles() { return kEntries; }
 
-const RoleEntry& entry_of(Role role) { return entries()[static_cast<std::size_t>(role)]; }
+const RoleEntry& entry_of(Role role) { return kEntries[static_cast<std::size_t>(role)]; }
 
 std::span<const Conflict> conflicts() { return kConflicts; }
 
 std::string name_of(Part part) {
-  return part.index < kRoles ? entries()[part.index].plural : kChoiceNames[part.index - kRoles].name;
+  return part.index < kRoles ? kEntries[part.index].plural : kChoiceNames[part.index - kRoles].name;
 }
 
 Combination& Combination::add(Part part, bool given, std::string_view name) {
@@ -335,7 +330,7 @@ bool Combination::has(Part part) const { return given_[part.index]; }
 std::string Combination::text_of(Part part) const {
   const std::string& name = names_[part.index];
   if (part.index >= kRoles) return name.empty() ? name_of(part) : internal::printable(name);
-  const RoleEntry& entry = entries()[part.index];
+  const RoleEntry& entry = kEntries[part.index];
   if (entry.kind == RoleKind::kTime) return fmt::format("the {}{}", entry.value, in_column(name));
   return fmt::format("{}s{}", entry.value, in_column(name));
 }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_function.hpp>
-#include "base/random.hpp"
 
 #include "base/message.hpp"
 #include "base/printable.hpp"

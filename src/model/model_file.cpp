@@ -8,8 +8,8 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/version.hpp>
-#include "base/random.hpp"
 
 #include "base/file.hpp"
 #include "base/file_contents.hpp"

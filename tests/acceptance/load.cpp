@@ -28,7 +28,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/model_file.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 namespace {
 

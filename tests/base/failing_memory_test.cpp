@@ -10,9 +10,9 @@
 
 #include <widthwise/model_file.hpp>
 #include <widthwise/online.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_sketch.hpp>
 #include <widthwise/track.hpp>
-#include "base/random.hpp"
 
 #include "base/file.hpp"
 #include "support/allocation_counter.hpp"

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 namespace widthwise {
 namespace {

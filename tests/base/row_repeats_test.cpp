@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include <widthwise/random.hpp>
 #include <widthwise/row_sketch.hpp>
-#include "base/random.hpp"
 
 namespace widthwise {
 namespace {

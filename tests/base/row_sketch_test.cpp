@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_sketch.hpp>
-#include "base/random.hpp"
 
 #include "base/words.hpp"
 #include "support/numbers.hpp"

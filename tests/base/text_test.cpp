@@ -6,7 +6,8 @@
 #include <string>
 #include <utility>
 #include <vector>
-#include "base/random.hpp"
+
+#include <widthwise/random.hpp>
 
 #include "base/user_message.hpp"
 

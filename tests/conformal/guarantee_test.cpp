@@ -10,7 +10,7 @@
 #include <widthwise/conformal_predictor.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/guarantee.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "support/errors.hpp"
 #include "support/numbers.hpp"

@@ -7,7 +7,7 @@
 #include <vector>
 #include <widthwise/error.hpp>
 #include <widthwise/level.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "support/errors.hpp"
 #include "support/numbers.hpp"

@@ -7,7 +7,7 @@
 
 #include <widthwise/model.hpp>
 #include <widthwise/outcome_space.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "conformal/outcomes.hpp"
 #include "support/errors.hpp"

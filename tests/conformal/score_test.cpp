@@ -7,7 +7,7 @@
 #include <limits>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "support/numbers.hpp"
 

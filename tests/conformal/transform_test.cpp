@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/score.hpp>
-#include "base/random.hpp"
 
 #include "base/vector_math.hpp"
 #include "support/numbers.hpp"

@@ -17,9 +17,9 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/objective.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/xgboost.hpp>
 #include <widthwise/transform.hpp>
-#include "base/random.hpp"
 
 namespace widthwise {
 namespace {

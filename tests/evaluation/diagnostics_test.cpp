@@ -10,7 +10,7 @@
 #include <utility>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "evaluation/diagnostics/min_mean_run.hpp"
 #include "evaluation/diagnostics/slab_search.hpp"

@@ -10,7 +10,7 @@
 #include <widthwise/conformal_predictor.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "support/intervals.hpp"
 #include "support/numbers.hpp"

@@ -8,7 +8,7 @@
 
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "support/errors.hpp"
 

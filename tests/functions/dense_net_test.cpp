@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_function.hpp>
-#include "base/random.hpp"
 
 #include "support/allocation_counter.hpp"
 #include "support/errors.hpp"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "support/allocation_counter.hpp"
 #include "support/errors.hpp"

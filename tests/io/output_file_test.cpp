@@ -12,7 +12,7 @@
 #include <vector>
 #include <widthwise/error.hpp>
 #include <widthwise/io/table.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "support/errors.hpp"
 #include "support/folder_test.hpp"

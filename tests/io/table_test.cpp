@@ -27,7 +27,7 @@
 #include <vector>
 #include <widthwise/error.hpp>
 #include <widthwise/io/table.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "base/text.hpp"
 #include "io/table/cell.hpp"

@@ -9,7 +9,7 @@
 #include <widthwise/guarantee.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "model/list_selection.hpp"
 #include "support/errors.hpp"

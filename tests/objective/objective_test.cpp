@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "objective/summary.hpp"
 #include "support/numbers.hpp"

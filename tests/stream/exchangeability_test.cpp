@@ -12,7 +12,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "base/words.hpp"
 #include "support/bit_flips.hpp"

@@ -16,8 +16,8 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/track.hpp>
-#include "base/random.hpp"
 
 #include "base/words.hpp"
 #include "support/bit_flips.hpp"

@@ -9,7 +9,7 @@
 
 #include <widthwise/calibration.hpp>
 #include <widthwise/level.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "support/numbers.hpp"
 

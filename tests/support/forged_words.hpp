@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "support/numbers.hpp"
 

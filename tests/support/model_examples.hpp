@@ -14,9 +14,9 @@
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/track.hpp>
-#include "base/random.hpp"
 
 #include "support/numbers.hpp"
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/trainer.hpp>
-#include "base/random.hpp"
 
 #include "support/numbers.hpp"
 

@@ -13,9 +13,9 @@
 #include <vector>
 #include <widthwise/error.hpp>
 #include <widthwise/objective.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/train/torch.hpp>
-#include "base/random.hpp"
 
 #include "support/errors.hpp"
 #include "support/noisy_rows.hpp"

@@ -9,9 +9,9 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/communicator.hpp>
 #include <widthwise/train/fit.hpp>
-#include "base/random.hpp"
 
 #include "base/file.hpp"
 #include "base/safetensors.hpp"

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/conditional_coverage.hpp>
-#include "base/random.hpp"
 
 #include "support/errors.hpp"
 #include "support/intervals.hpp"

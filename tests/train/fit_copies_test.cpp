@@ -9,8 +9,8 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/fit.hpp>
-#include "base/random.hpp"
 
 #include "support/errors.hpp"
 #include "support/thread_workers.hpp"

@@ -13,9 +13,9 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/train/fit.hpp>
-#include "base/random.hpp"
 #include "train/fit/cross_fit.hpp"
 
 #include "support/errors.hpp"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <widthwise/random.hpp>
 #include <widthwise/train/fit.hpp>
-#include "base/random.hpp"
 
 #include "support/errors.hpp"
 

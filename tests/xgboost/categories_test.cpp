@@ -9,10 +9,10 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/xgboost.hpp>
-#include "base/random.hpp"
 
 #include "support/errors.hpp"
 #include "train/engines/xgboost/booster.hpp"

@@ -11,10 +11,10 @@
 
 #include <widthwise/evaluation.hpp>
 #include <widthwise/objective.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/xgboost.hpp>
-#include "base/random.hpp"
 
 #include "support/noisy_rows.hpp"
 #include "xgboost/library.hpp"

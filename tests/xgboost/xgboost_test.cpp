@@ -16,9 +16,9 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/train/xgboost.hpp>
-#include "base/random.hpp"
 
 #include "support/errors.hpp"
 #include "support/noisy_rows.hpp"

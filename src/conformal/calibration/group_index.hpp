@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 namespace widthwise::internal {
 

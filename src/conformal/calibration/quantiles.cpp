@@ -6,7 +6,7 @@
 #include <string>
 #include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "base/message.hpp"
 #include "conformal/calibration/checks.hpp"

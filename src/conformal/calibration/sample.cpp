@@ -9,8 +9,8 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/labels.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/roles.hpp>
-#include "base/random.hpp"
 
 #include "base/message.hpp"
 #include "base/names.hpp"

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include <widthwise/calibration.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 namespace widthwise {
 namespace {

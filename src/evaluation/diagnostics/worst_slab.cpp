@@ -7,7 +7,7 @@
 #include <utility>
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "base/message.hpp"
 #include "evaluation/diagnostics/rows.hpp"

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <utility>
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "base/hash.hpp"
 #include "base/message.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "base/message.hpp"
 #include "base/text.hpp"

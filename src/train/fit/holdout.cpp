@@ -6,8 +6,8 @@
 
 #include <widthwise/diagnostics.hpp>
 #include <widthwise/evaluation.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/transform.hpp>
-#include "base/random.hpp"
 
 #include "train/fit/rows.hpp"
 #include "train/fit/streams.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "base/message.hpp"
 #include "base/text.hpp"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 namespace widthwise::internal {
 

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include <widthwise/matrix_view.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/communicator.hpp>
-#include "base/random.hpp"
 
 namespace widthwise::internal {
 

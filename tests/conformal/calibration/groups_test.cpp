@@ -7,7 +7,7 @@
 
 #include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "base/words.hpp"
 #include "support/errors.hpp"

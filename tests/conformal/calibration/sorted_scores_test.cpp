@@ -11,7 +11,7 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/level.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "support/calibration_rows.hpp"
 #include "support/errors.hpp"

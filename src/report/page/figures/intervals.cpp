@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include <widthwise/error.hpp>
-#include "base/random.hpp"
+#include <widthwise/random.hpp>
 
 #include "base/printable.hpp"
 #include "base/text.hpp"

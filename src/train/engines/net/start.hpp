@@ -4,10 +4,10 @@
 #include <vector>
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/objective.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/train/trainer.hpp>
 #include <widthwise/train/trainer_options.hpp>
-#include "base/random.hpp"
 
 /// The initialisation of a net and of its training.
 namespace widthwise::internal {

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 #include <widthwise/error.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/threads.hpp>
-#include "base/random.hpp"
 
 #include "base/message.hpp"
 #include "train/engines/net/start.hpp"
