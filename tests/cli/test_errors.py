@@ -143,8 +143,8 @@ def test_invalid_cells_are_bad_data_in_every_command(homes):
 
 
 def test_too_little_to_fit_is_bad_data(homes):
-    write(make_table(3, 5), homes.folder / "three.csv")
-    fit = ["fit", "three.csv", "--target", "price", "-o", "x.safetensors", "--calibration-size", "0"]
+    write(make_table(1, 5), homes.folder / "one.csv")
+    fit = ["fit", "one.csv", "--target", "price", "-o", "x.safetensors", "--calibration-size", "0"]
     homes.fails(DATA, *fit, "--base", "trees", "--base-options", "rounds=20", "--score-transform", "identity")
     same = make_table(50, 5)
     write(same.set_column(5, "price", same["forecast"]), homes.folder / "exact.csv")
