@@ -168,7 +168,10 @@ void OneModel::for_each_outcome_block(const Rows& rows, std::span<const double> 
 void OneModel::predictions(const Rows& rows, std::span<double> out) const {
   std::vector<double> own;
   std::span<const double> found = rows.predictions;
-  if (base_ != nullptr && outputs_ == 1) return base_->evaluate(rows.x, {out.data(), out.size(), 1});
+  if (base_ != nullptr && outputs_ == 1) {
+    base_->evaluate(rows.x, {out.data(), out.size(), 1});
+    return;
+  }
   if (base_ != nullptr) {
     own.resize(outputs_ * out.size());
     base_->evaluate(rows.x, {own.data(), out.size(), outputs_});
