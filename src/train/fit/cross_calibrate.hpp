@@ -21,7 +21,7 @@ void check_fold_count(std::size_t folds);
 /// Fit a cross-calibrated model: one model per fold, fitted without the rows of the fold and calibrated with them.
 /// `planned`: the predictions of an estimator per fold; null if the table has predictions, or a base model is trained.
 [[nodiscard]] FitResult fit_folds(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-                                  const FitOptions& options, const ProgressCallback& progress,
+                                  const FitOptions& given, const ProgressCallback& progress,
                                   const PlannedPredictions* planned);
 
 }  // namespace widthwise::internal
