@@ -304,24 +304,24 @@ std::string weights_warning(const Model& model) {
 }
 
 FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTrainer* localizer,
-              const FitOptions& given, const ProgressCallback& progress, const Communicator* communicator,
+              const FitOptions& options, const ProgressCallback& progress, const Communicator* communicator,
               const LocalizerTrainer* shift) try {
   const Workers workers(communicator);
-  const internal::OptionsForRows few(given, table, workers);
-  const FitOptions& options = few.options;
-  const Goals goals = internal::resolve_goals(options, internal::predicted_numbers(table, base) == 2);
-  const std::string settings = internal::validate(table, base, localizer, options, goals.chosen, workers);
-  const bool cross = options.calibration == CalibrationMethod::kCross;
-  if (!cross && options.folds == kFoldPerRow) {
+  const internal::OptionsForRows few(options, table, workers);
+  const FitOptions& chosen = few.options;
+  const Goals goals = internal::resolve_goals(chosen, internal::predicted_numbers(table, base) == 2);
+  const std::string settings = internal::validate(table, base, localizer, chosen, goals.chosen, workers);
+  const bool cross = chosen.calibration == CalibrationMethod::kCross;
+  if (!cross && chosen.folds == kFoldPerRow) {
     throw Error(ErrorCode::kInvalidArgument, "fit: folds 'all' needs cross-calibration (calibration 'cross')");
   }
-  const Setting setting{base, localizer, shift, options, progress, workers, table};
+  const Setting setting{base, localizer, shift, chosen, progress, workers, table};
   const auto fit_rows = [&](const FitTable& rows) {
-    return cross ? internal::fit_folds(rows, base, localizer, options, progress, nullptr)
-                 : fit_split(rows, Splits(rows, options, workers), setting, goals, settings);
+    return cross ? internal::fit_folds(rows, base, localizer, chosen, progress, nullptr)
+                 : fit_split(rows, Splits(rows, chosen, workers), setting, goals, settings);
   };
-  internal::RowCopies copies = internal::find_copies(table, options.duplicates, workers);
-  const bool drops = !copies.first.empty() && options.duplicates == Duplicates::kDrop;
+  internal::RowCopies copies = internal::find_copies(table, chosen.duplicates, workers);
+  const bool drops = !copies.first.empty() && chosen.duplicates == Duplicates::kDrop;
   FitTable rows = table;  // a view
   if (!copies.first.empty()) rows.copies = copies.first;
   FitResult result =
@@ -332,27 +332,27 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
 }
 
 FitResult fit(const FitTable& table, const PlannedPredictions& predictions, const LocalizerTrainer* localizer,
-              const FitOptions& given, const ProgressCallback& progress, const LocalizerTrainer* shift) try {
+              const FitOptions& options, const ProgressCallback& progress, const LocalizerTrainer* shift) try {
   const Workers alone(nullptr);
   FitTable rows = table;  // a view
   rows.copies = predictions.plan.copies;
   const std::vector<std::vector<double>> values = internal::predicted_values(table, predictions);
-  const bool cross = given.calibration == CalibrationMethod::kCross;
+  const bool cross = options.calibration == CalibrationMethod::kCross;
   (cross ? rows.rows.predictions : rows.cv_predictions) = values.front();
-  FitOptions accepting = given;
+  FitOptions accepting = options;
   accepting.may_be_exact = true;  // an estimator may predict its outcomes exactly
   const internal::OptionsForRows few(accepting, table, alone, internal::least_predicted(table, predictions.plan.parts));
-  const FitOptions& options = few.options;
-  const Goals goals = internal::resolve_goals(options, internal::predicted_numbers(rows, nullptr) == 2);
-  const std::string settings = internal::validate(rows, nullptr, localizer, options, goals.chosen, alone);
+  const FitOptions& chosen = few.options;
+  const Goals goals = internal::resolve_goals(chosen, internal::predicted_numbers(rows, nullptr) == 2);
+  const std::string settings = internal::validate(rows, nullptr, localizer, chosen, goals.chosen, alone);
   const auto fit_rows = [&] {
     if (!cross) {
-      return fit_split(rows, Splits(rows, predictions.plan.parts.front(), options, alone),
-                       {nullptr, localizer, shift, options, progress, alone, table}, goals, settings);
+      return fit_split(rows, Splits(rows, predictions.plan.parts.front(), chosen, alone),
+                       {nullptr, localizer, shift, chosen, progress, alone, table}, goals, settings);
     }
     rows.rows.predictions = {};
     const PlannedPredictions finite{predictions.plan, {values.begin(), values.end()}};
-    return internal::fit_folds(rows, nullptr, localizer, options, progress, &finite);
+    return internal::fit_folds(rows, nullptr, localizer, chosen, progress, &finite);
   };
   return with_warnings(fit_rows(), {few.warning, predictions.plan.warning});
 } catch (const std::bad_alloc&) {
