@@ -125,7 +125,7 @@ def ray(_workers_find_the_package):
     ray = pytest.importorskip("ray", reason="ray is not installed")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_agent_register_timeout_ms", "120000")  # the processes of Ray start slowly on a busy machine
-        patch.setenv("RAY_DATA_EXECUTION_NO_PROGRESS_TIMEOUT_S", "300")
+        patch.setenv("RAY_DATA_EXECUTION_NO_PROGRESS_TIMEOUT_S", "300")  # a job that hangs ends after five minutes
         ray.init(num_cpus=4, include_dashboard=False, object_store_memory=200_000_000, log_to_driver=False)
     try:
         yield ray
