@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -17,12 +18,14 @@
 namespace widthwise {
 namespace {
 
+constexpr Step kSteps[] = {Step::kFit, Step::kCalibrate, Step::kPredict, Step::kEvaluate};
+
 TEST(Roles, HaveAnEntryEachInTheOrderOfTheEnumeration) {
   ASSERT_EQ(roles().size(), kRoles);
   for (std::size_t i = 0; i < kRoles; ++i) {
     const RoleEntry& entry = roles()[i];
     EXPECT_EQ(static_cast<std::size_t>(entry.role), i);
-    EXPECT_FALSE(entry.steps.empty()) << entry.name;
+    EXPECT_TRUE(std::ranges::any_of(kSteps, [&](Step step) { return entry.reads(step); })) << entry.name;
     EXPECT_EQ(&entry_of(entry.role), &entry);
   }
   EXPECT_EQ(entry_of(Role::kSampleWeight).option(), "--sample-weight");
@@ -108,7 +111,9 @@ std::string table_of_roles() {
       "| C++, Python | command line | cells | read by | a missing cell is | not with |\n|---|---|---|---|---|---|\n";
   for (const RoleEntry& entry : roles()) {
     std::string steps;
-    for (const Step step : entry.steps) steps += (steps.empty() ? "" : ", ") + std::string(name_of_step(step));
+    for (const Step step : kSteps) {
+      if (entry.reads(step)) steps += (steps.empty() ? "" : ", ") + std::string(name_of_step(step));
+    }
     std::string others;
     for (const Conflict& conflict : conflicts()) {
       const Part own = entry.role;
