@@ -96,6 +96,24 @@ TEST_F(LabelColumns, AreTheSameInEveryFormat) {
   }
 }
 
+TEST_F(LabelColumns, AreReadAsTextWithoutNumbers) {
+  const auto texts = [](const path& file) {
+    std::vector<std::string> found;
+    expect_numbers(read(file, {.name = "a", .texts = &found}, {.batch_rows = 2}), {kNaN, kNaN, kNaN});
+    return found;
+  };
+  const std::vector<std::string> ids = {"A-204", "", "ä b"};
+  EXPECT_EQ(texts(csv("a,b\nA-204,1\nNA,2\nä b,3\n")), ids);
+  EXPECT_EQ(texts(csv("a\n007\n\"\"\n-12\n")), (std::vector<std::string>{"007", "", "-12"}));
+  for (const auto& type : {arrow::utf8(), arrow::utf8_view(), arrow::dictionary(arrow::int8(), arrow::utf8())}) {
+    EXPECT_EQ(texts(parquet(type, R"(["A-204", null, "ä b"])")), ids) << type->ToString();
+  }
+  EXPECT_EQ(texts(parquet(arrow::int64(), "[9007199254740993, null, -1]")),
+            (std::vector<std::string>{"9007199254740993", "", "-1"}));
+  EXPECT_EQ(texts(parquet(arrow::boolean(), "[true, null, false]")), (std::vector<std::string>{"true", "", "false"}));
+  EXPECT_EQ(texts(parquet(arrow::float64(), "[1.5, null, 2]")), (std::vector<std::string>{"1.5", "", "2"}));
+}
+
 TEST_F(LabelColumns, HoldIntegersAndBooleans) {
   expect_labels(csv("a\n7\n-12\nNA\n7.0\n"), {"7", "-12"}, {0, 1, kNaN, 0});
   for (const auto& type : {arrow::int8(), arrow::int64(), arrow::float64(), arrow::float32(),

@@ -42,13 +42,16 @@ struct ColumnInfo {
 };
 
 /// A column of TableBatch::numbers. By default its cells are numbers. As labels (labels.hpp), text, booleans and
-/// integers become the number of their label, NaN for a missing cell.
+/// integers become the number of their label, NaN for a missing cell. As text, they have no number: NaN.
 struct SelectedColumn {
   std::string name;  ///< of the column in the table
 
   /// Append the moments of the cells, also of dates, times and durations of a Parquet file, without rounding; that of a
   /// missing cell is NaN. Borrowed while the reader reads.
   std::vector<Moment>* times = nullptr;
+
+  /// Append the cells as text, written as labels are; that of a missing cell is empty. Borrowed likewise.
+  std::vector<std::string>* texts = nullptr;
 
   /// Read labels: those of other tables, such as the categories of a model. An unknown label is NaN. Borrowed while the
   /// reader reads.

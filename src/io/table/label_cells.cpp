@@ -82,6 +82,34 @@ std::optional<std::int64_t> fill_from_dictionary(const Cells& column, std::int64
   return std::nullopt;
 }
 
+/// The text of a cell, as labels are written; empty if it is missing.
+std::string text_at(const Cells& column, std::int64_t row) {
+  if (column.is_null(row)) return {};
+  if (column.dictionary) return text_at(*column.dictionary, column.index(row));
+  if (column.kind == CellKind::kBool) return column.truth(row) ? "true" : "false";
+  if (is_text(column.kind)) return std::string(label_of_text(column.text_at(row)).value_or(std::string_view()));
+  return with_number_type(column.kind, [&]<class Number>() -> std::string {
+    const auto number = column.number<Number>(row);
+    if constexpr (std::is_integral_v<Number>) {
+      return std::to_string(number);
+    } else {
+      const auto value = static_cast<double>(number);
+      return std::isnan(value) ? std::string() : label_of(value).value_or(text_of(value));
+    }
+  });
+}
+
+/// Append the texts of cells. Return the first row whose text is not UTF-8, if any.
+std::optional<std::int64_t> append_texts(const Cells& column, std::int64_t begin, std::int64_t end,
+                                         std::vector<std::string>& texts, double* out, std::size_t stride) {
+  for (std::int64_t i = begin; i < end; ++i, out += stride) {
+    *out = kMissingLabel;
+    texts.push_back(text_at(column, i));
+    if (!is_utf8(texts.back())) return i;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string_view> label_not_utf8(const Cells& column, std::int64_t row) {
@@ -98,6 +126,7 @@ bool is_label_kind(CellKind kind) {
 std::optional<std::int64_t> fill_labels(const Cells& column, std::int64_t begin, std::int64_t end,
                                         const SelectedColumn& selected, bool of_numbers, double* out,
                                         std::size_t stride) {
+  if (selected.texts != nullptr) return append_texts(column, begin, end, *selected.texts, out, stride);
   if (column.dictionary) return fill_from_dictionary(column, begin, end, selected, out, stride);
   for (std::int64_t i = begin; i < end; ++i, out += stride) {
     const std::optional<double> number = column.is_null(i) ? kMissingLabel : number_at(column, i, selected, of_numbers);
