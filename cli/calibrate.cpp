@@ -109,10 +109,10 @@ void read_rows(const Model& model, ModelTable& table, const std::string& target,
   while (table.next(bar, "calibrating")) {
     const auto outcomes = table.column(target);
     const std::uint64_t row = table.batch().first_row();
-    require_finite(outcomes, table.file(), target, row, kRemoveRows);
+    require_finite(outcomes, table.place_of(target), kRemoveRows);
     const Rows rows = table.rows();
-    require_finite(rows.predictions, table.file(), model.prediction_columns(), row, kRemoveRows);
-    outside.add(outcomes, row + 1);
+    require_finite(rows.predictions, table.place_of({}), model.prediction_columns(), kRemoveRows);
+    outside.add(outcomes, row + 1, rows.ids);
     if (outside.any()) continue;  // only count further outcomes outside the range
     const auto keys = table.batch().keys();
     try {

@@ -74,7 +74,7 @@ void EvaluatedTable::read() {
   ProgressBar bar("rows");
   while (table_->next(bar, "evaluating")) {
     const auto outcomes = table_->column(target);
-    require_finite(outcomes, table_->file(), target, table_->batch().first_row(), kRemoveRows);
+    require_finite(outcomes, table_->place_of(target), kRemoveRows);
     evaluator_.add(table_->rows(), outcomes);
     by_->append(table_->batch().numbers(), table_->more());
   }

@@ -66,16 +66,15 @@ std::vector<Piece> pieces_of(const std::vector<std::string>& tables, const RowSh
 }
 
 /// Throw kBadData with file and row for a feature outside the range of single precision, which engines use.
-void require_single_precision(MatrixView numbers, const std::vector<FitFeature>& features, const std::string& table,
-                              std::uint64_t first_row) {
+void require_single_precision(MatrixView numbers, const std::vector<FitFeature>& features, const CellPlace& place) {
   for (std::size_t i = 0; i < numbers.rows(); ++i) {
     for (std::size_t j = 0; j < features.size(); ++j) {
       const double x = numbers(i, j);
       if (std::isnan(x) || std::abs(x) <= std::numeric_limits<float>::max()) continue;
       throw internal::make_error(
           ErrorCode::kBadData,
-          "{}: row {}: '{}' is {}; expected a magnitude of at most 3.4e38, or an empty cell for a missing value", table,
-          first_row + i + 1, features[j].name, x);
+          "{}: {}: '{}' is {}; expected a magnitude of at most 3.4e38, or an empty cell for a missing value",
+          place.where, place.row(i), features[j].name, x);
     }
   }
 }
@@ -119,7 +118,7 @@ class RoleReader {
           append_numbers(entry.role, batch.numbers(), end - 1, place);
           break;
         case RoleKind::kTime:
-          times_.append(batch, end - 1, table, data_.moments);
+          times_.append(batch.numbers(), end - 1, place, data_.moments);
           break;
         case RoleKind::kLabel:
           append_labels(entry.role, batch.numbers(), end, place);
@@ -187,7 +186,8 @@ void read_piece(const FitColumnChoice& choice, const FitColumns& columns, const 
   while (reader->next(batch)) {
     const MatrixView numbers = batch.numbers();
     const std::size_t before = data.y.size();
-    require_single_precision(numbers, features, piece.table, batch.first_row());
+    const CellPlace cells{.where = piece.table, .column = choice.target, .first_row = batch.first_row()};
+    require_single_precision(numbers, features, cells);
     for (std::size_t i = 0; i < numbers.rows(); ++i) {
       const auto row = numbers.row(i);
       data.x.insert(data.x.end(), row.begin(), row.begin() + static_cast<std::ptrdiff_t>(features.size()));
@@ -197,11 +197,10 @@ void read_piece(const FitColumnChoice& choice, const FitColumns& columns, const 
       data.row_numbers.push_back(first_number + batch.first_row() + i);
     }
     by_role.append(piece.table, batch);
-    require_finite(std::span(data.y).subspan(before), piece.table, choice.target, batch.first_row(),
-                   "remove the rows without an outcome");
-    outside.add(std::span(data.y).subspan(before), batch.first_row() + 1);
-    require_finite(std::span(data.predictions).subspan(before * predictions_in.size()), piece.table, predictions_in,
-                   batch.first_row(), "remove the rows without a prediction");
+    require_finite(std::span(data.y).subspan(before), cells, "remove the rows without an outcome");
+    outside.add(std::span(data.y).subspan(before), batch.first_row() + 1, cells.ids);
+    require_finite(std::span(data.predictions).subspan(before * predictions_in.size()), cells, predictions_in,
+                   "remove the rows without a prediction");
     bar.show("reading", data.y.size(), reader->progress());
   }
   outside.require_none(fmt::format("{}: '{}'", piece.table, choice.target));

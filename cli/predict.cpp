@@ -109,9 +109,7 @@ void run(const PredictArguments& arguments) {
       Rows rows = table.rows();
       if (!sizes.empty()) {
         rows.cluster_sizes = table.column(sizes.front());
-        const std::string file = table.file().string();
-        check_cells(Role::kClusterSize, rows.cluster_sizes,
-                    {.where = file, .column = sizes.front(), .first_row = table.batch().first_row()});
+        check_cells(Role::kClusterSize, rows.cluster_sizes, table.place_of(sizes.front()));
       }
       const MatrixView bounds = intervals.of(rows.x.rows(), [&](auto predictions, auto lower, auto upper) {
         if (levels.empty()) return model.predictions(rows, predictions);

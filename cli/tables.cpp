@@ -139,18 +139,17 @@ void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& 
   }
 }
 
-void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,
-                    std::uint64_t first_row, const std::string& advice) {
-  require_finite(values, file, std::vector{column}, first_row, advice);
+void require_finite(std::span<const double> values, const CellPlace& place, const std::string& advice) {
+  require_finite(values, place, {std::string(place.column)}, advice);
 }
 
-void require_finite(std::span<const double> values, const std::filesystem::path& file,
-                    const std::vector<std::string>& columns, std::uint64_t first_row, const std::string& advice) {
+void require_finite(std::span<const double> values, const CellPlace& place, const std::vector<std::string>& columns,
+                    const std::string& advice) {
   const auto bad = std::find_if(values.begin(), values.end(), [](double value) { return !std::isfinite(value); });
   if (bad == values.end()) return;
-  const auto place = static_cast<std::size_t>(bad - values.begin());
-  throw internal::make_error(ErrorCode::kBadData, "{}: row {}: '{}' is {}; {}", file.string(),
-                             first_row + place / columns.size() + 1, columns[place % columns.size()],
+  const auto cell = static_cast<std::size_t>(bad - values.begin());
+  throw internal::make_error(ErrorCode::kBadData, "{}: {}: '{}' is {}; {}", place.where,
+                             place.row(cell / columns.size()), columns[cell % columns.size()],
                              std::isnan(*bad) ? "missing" : "infinite", advice);
 }
 
@@ -261,6 +260,7 @@ void ModelTable::warn_of_labels() const {
 
 bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
   bar.show(stage, rows_read_, reader_->progress());
+  ids_.clear();
   if (!reader_->next(batch_)) {
     if (use_ != RowUse::kStream) unknown_.require_known(file_.string());
     return false;
@@ -276,22 +276,23 @@ bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
     for (std::size_t k = 0; k < prediction_count_; ++k) predictions_.push_back(columns_[k].values[i]);
   }
   if (reads(Role::kWeight)) {
-    check_cells(Role::kWeight, column(model_.parts().columns[Role::kWeight]), place_of(Role::kWeight));
+    const std::string& name = model_.parts().columns[Role::kWeight];
+    check_cells(Role::kWeight, column(name), place_of(name));
   }
   if (reads(Role::kGroup)) read_groups();
   if (reads(Role::kCluster)) read_clusters();
   return true;
 }
 
-CellPlace ModelTable::place_of(Role role) const {
-  return {.where = file_.native(), .column = model_.parts().columns[role], .first_row = batch_.first_row()};
+CellPlace ModelTable::place_of(std::string_view column) const {
+  return {.where = file_.native(), .column = column, .first_row = batch_.first_row(), .ids = ids_};
 }
 
 void ModelTable::read_clusters() {
   const MatrixView numbers = batch_.numbers();
   clusters_.clear();
   cluster_column_.append(numbers, numbers.columns(), clusters_);
-  check_cells(Role::kCluster, clusters_, place_of(Role::kCluster));
+  check_cells(Role::kCluster, clusters_, place_of(model_.parts().columns[Role::kCluster]));
 }
 
 void ModelTable::read_groups() {
@@ -299,7 +300,7 @@ void ModelTable::read_groups() {
   groups_.clear();
   group_column_.append(numbers, numbers.columns(), groups_);
   if (use_ == RowUse::kCalibrate) {
-    check_cells(Role::kGroup, groups_, place_of(Role::kGroup));
+    check_cells(Role::kGroup, groups_, place_of(model_.parts().columns[Role::kGroup]));
   } else {
     for (const std::int64_t group : groups_) found_groups_.count(group);
   }
@@ -312,6 +313,7 @@ Rows ModelTable::rows() const {
   if (prediction_count_ > 0) rows.predictions = prediction_count_ == 1 ? columns_.front().values : predictions_;
   rows.groups = groups_;
   rows.clusters = clusters_;
+  rows.ids = ids_;
   if (use_ == RowUse::kCalibrate) rows.labels = &labels_;
   if (reads(Role::kWeight)) rows.weights = column(model_.parts().columns[Role::kWeight]);
   return rows;

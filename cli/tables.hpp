@@ -67,12 +67,11 @@ void require_columns(const TableReader& reader, const std::filesystem::path& fil
 void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& calibrated,
                     const std::filesystem::path& file);
 
-/// Throw kBadData with the file and the row if a value is not finite. first_row is the row of values[0], from 0.
-void require_finite(std::span<const double> values, const std::filesystem::path& file, const std::string& column,
-                    std::uint64_t first_row, const std::string& advice);
-/// Likewise for several columns, row by row.
-void require_finite(std::span<const double> values, const std::filesystem::path& file,
-                    const std::vector<std::string>& columns, std::uint64_t first_row, const std::string& advice);
+/// Throw kBadData with the file, the row and the column if a value is not finite.
+void require_finite(std::span<const double> values, const CellPlace& place, const std::string& advice);
+/// Likewise for several columns, row by row; that of the place is ignored.
+void require_finite(std::span<const double> values, const CellPlace& place, const std::vector<std::string>& columns,
+                    const std::string& advice);
 
 /// Throw kInvalidArgument if the file to write, given by `option`, is one of the inputs of the command. Files are
 /// compared by device and inode, so symbolic and hard links are detected.
@@ -113,6 +112,9 @@ class ModelTable {
   /// The categorical features with labels that the model does not know, in all batches so far.
   [[nodiscard]] std::vector<UnknownLabels> unknown_categories() const { return unknown_.found(); }
 
+  /// Where the cells of a column of the batch are; valid until next().
+  [[nodiscard]] CellPlace place_of(std::string_view column) const;
+
   /// The first of the columns `more` among the numbers of the batch.
   [[nodiscard]] std::size_t more() const { return more_; }
 
@@ -135,8 +137,6 @@ class ModelTable {
   std::int64_t number_of(std::string_view label);
   /// Whether the scheme of the model reads a column of this role for the use of these rows.
   [[nodiscard]] bool reads(Role role) const;
-  /// Where the cells of the batch are.
-  [[nodiscard]] CellPlace place_of(Role role) const;
   void read_groups();
   void read_clusters();
 
@@ -151,6 +151,7 @@ class ModelTable {
   GroupLabels cluster_labels_;
   GroupColumn cluster_column_;
   std::vector<std::int64_t> clusters_;  // of the batch; empty if they are not needed
+  std::vector<std::string> ids_;        // of the batch; empty if the table has none
   std::unique_ptr<TableReader> reader_;
   TableBatch batch_;
   std::uint64_t rows_read_ = 0;

@@ -8,7 +8,9 @@
 
 #include <widthwise/io/table.hpp>
 #include <widthwise/labels.hpp>
+#include <widthwise/matrix_view.hpp>
 #include <widthwise/moment.hpp>
+#include <widthwise/roles.hpp>
 
 namespace widthwise::cli {
 
@@ -19,12 +21,11 @@ class TimeColumn {
   /// The column as a reader selects it; this has to outlive the reader.
   [[nodiscard]] SelectedColumn select(const TableReader& reader, const std::string& name);
 
-  /// Append the times of the rows of a batch, in whose numbers the column has this place. Throws kBadData, with file
-  /// and row, for a missing time or text that is no date.
-  void append(const TableBatch& batch, std::size_t place, const std::string& file, std::vector<Moment>& times);
+  /// Append the times of rows, a column of these numbers. Throws kBadData, with the place of its cells, for a missing
+  /// time or text that is no date.
+  void append(MatrixView numbers, std::size_t column, const CellPlace& place, std::vector<Moment>& times);
 
  private:
-  std::string name_;
   bool is_text_ = false;
   Labels labels_;
   std::vector<std::optional<Moment>> dates_;  // of the labels; empty if a label is no date

@@ -120,14 +120,14 @@ void check_outcomes(const Model& model, std::span<const double> outcomes, const 
   const auto bad = std::find_if(outcomes.begin(), outcomes.end(), [](double y) { return std::isinf(y); });
   if (bad == outcomes.end()) {
     internal::OutcomesOutside outside(model.parts().outcome_space);
-    outside.add(outcomes, table.batch().first_row() + 1);
+    outside.add(outcomes, table.batch().first_row() + 1, table.rows().ids);
     outside.require_none(fmt::format("{}: '{}'", table.file().string(), target));
     return;
   }
-  const auto row = table.batch().first_row() + static_cast<std::uint64_t>(bad - outcomes.begin());
+  const CellPlace place = table.place_of(target);
   throw internal::make_error(ErrorCode::kBadData,
-                             "{}: row {}: '{}' is infinite; leave the cell empty if the outcome is unknown",
-                             table.file().string(), row + 1, target);
+                             "{}: {}: '{}' is infinite; leave the cell empty if the outcome is unknown", place.where,
+                             place.row(static_cast<std::size_t>(bad - outcomes.begin())), target);
 }
 
 /// Description of the outcomes known when an interval was issued.
@@ -153,7 +153,7 @@ class BatchesBy {
       return;
     }
     const std::span<const double> values = table.column(column_);
-    require_finite(values, table.file(), column_, table.batch().first_row(), "expected a batch number in every row");
+    require_finite(values, table.place_of(column_), "expected a batch number in every row");
     for (std::size_t first = 0; first < rows;) {
       if (last_ && *last_ != values[first]) end();
       last_ = values[first];

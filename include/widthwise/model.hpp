@@ -173,7 +173,8 @@ class Model {
 
   /// Throw kBadData, with the number of rows and examples, if outcomes y are not in the outcome space: intervals may
   /// exclude them, so coverage measured with them is meaningless. A missing outcome (NaN) is not an error.
-  void check_outcomes(std::span<const double> outcomes, RowNumbers numbers = 1) const;
+  void check_outcomes(std::span<const double> outcomes, RowNumbers numbers = 1,
+                      std::span<const std::string> ids = {}) const;
 
   /// The same model with another calibration, and the sketch of its rows if known.
   [[nodiscard]] Model with_calibration(Calibration calibration, RowSketch rows = RowSketch()) const;

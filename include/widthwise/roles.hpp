@@ -173,9 +173,13 @@ void check_need(Role role, bool needed, bool given, std::string_view where, std:
 
 /// Where the cells of a column are, for messages.
 struct CellPlace {
-  std::string_view where;       ///< "fit", "new.csv"
-  std::string_view column;      ///< its name; may be empty
-  std::uint64_t first_row = 0;  ///< the row of the first cell, from 0
+  std::string_view where;                 ///< "fit", "new.csv"
+  std::string_view column = {};           ///< its name; may be empty
+  std::uint64_t first_row = 0;            ///< the row of the first cell, from 0
+  std::span<const std::string> ids = {};  ///< of the rows of the cells (Rows::ids); or empty
+
+  /// "row 17", or "row 17, id A-204": the row of a cell, in messages.
+  [[nodiscard]] std::string row(std::size_t cell) const;
 };
 
 /// Throw kBadData for the first label that is missing, or the first number outside the rule of the role: "new.csv: row

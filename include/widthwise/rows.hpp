@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,6 +36,8 @@ struct Rows {
   /// n numbers >= 0 for training, or empty: base model and localizer count a row by its weight. The calibration does
   /// not: the guarantee is for the population of rows, each of which counts once.
   std::span<const double> sample_weights = {};
+  /// n identifiers, empty where there is none; or empty. Messages about rows and lists of rows name them.
+  std::span<const std::string> ids = {};
 
   /// A range of consecutive rows.
   [[nodiscard]] Rows slice(std::size_t first, std::size_t count) const;
@@ -44,6 +47,9 @@ struct Rows {
 
   /// Throw kShapeMismatch, after `where` and a colon, unless every column is empty or has a cell per row.
   void check_shapes(std::string_view where) const;
+
+  /// "row 17", or "row 17, id A-204": a row, counted from 0, in messages.
+  [[nodiscard]] std::string name_of_row(std::size_t row) const { return CellPlace{.where = {}, .ids = ids}.row(row); }
 
   /// Throw kBadData, like check_cells, for a cell outside the rule of its role.
   void check_cells(const RoleNames& names, std::string_view where) const;

@@ -142,9 +142,9 @@ constexpr std::size_t kNamed = 3;
 
 }  // namespace
 
-void OutcomesOutside::Found::add(std::uint64_t number, double outcome) {
+void OutcomesOutside::Found::add(const CellPlace& place, double outcome) {
   ++count;
-  if (first.size() < kNamed) first.emplace_back(number, outcome);
+  if (first.size() < kNamed) first.emplace_back(place.row(0), outcome);
 }
 
 std::string OutcomesOutside::Found::share(std::uint64_t rows) const {
@@ -153,20 +153,19 @@ std::string OutcomesOutside::Found::share(std::uint64_t rows) const {
 
 std::string OutcomesOutside::Found::examples() const {
   std::string rows;
-  for (const auto& [number, outcome] : first) {
-    rows += fmt::format("{}row {} is {}", rows.empty() ? "" : ", ", number, outcome);
+  for (const auto& [row, outcome] : first) {
+    rows += fmt::format("{}{} is {}", rows.empty() ? "" : ", ", row, outcome);
   }
   return count > first.size() ? rows + ", ..." : rows;
 }
 
-void OutcomesOutside::add(std::span<const double> outcomes, RowNumbers numbers) {
+void OutcomesOutside::add(std::span<const double> outcomes, RowNumbers numbers, std::span<const std::string> ids) {
   rows_ += outcomes.size();
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    if (!space_.in_range(outcomes[i])) {
-      beyond_.add(numbers[i], outcomes[i]);
-    } else if (!space_.is_multiple(outcomes[i])) {
-      between_.add(numbers[i], outcomes[i]);
-    }
+    const bool is_beyond = !space_.in_range(outcomes[i]);
+    if (!is_beyond && space_.is_multiple(outcomes[i])) continue;
+    const CellPlace place{.where = {}, .first_row = numbers[i] - 1, .ids = ids.empty() ? ids : ids.subspan(i)};
+    (is_beyond ? beyond_ : between_).add(place, outcomes[i]);
   }
 }
 

@@ -11,6 +11,7 @@
 #include <widthwise/calibration.hpp>
 #include <widthwise/conformal_predictor.hpp>
 #include <widthwise/outcome_space.hpp>
+#include <widthwise/roles.hpp>
 
 namespace widthwise::internal {
 
@@ -22,8 +23,8 @@ class OutcomesOutside {
  public:
   explicit OutcomesOutside(const OutcomeSpace& space) : space_(space) {}
 
-  /// Check rows with these numbers. A missing outcome (NaN) is in any space.
-  void add(std::span<const double> outcomes, RowNumbers numbers);
+  /// Check rows with these numbers, and ids if they have some. A missing outcome (NaN) is in any space.
+  void add(std::span<const double> outcomes, RowNumbers numbers, std::span<const std::string> ids = {});
 
   [[nodiscard]] bool any() const { return rows() > 0; }
   [[nodiscard]] std::uint64_t rows() const { return beyond_.count + between_.count; }  ///< number of rows outside
@@ -38,9 +39,9 @@ class OutcomesOutside {
  private:
   struct Found {
     std::uint64_t count = 0;
-    std::vector<std::pair<std::uint64_t, double>> first = {};  // row number and outcome of the first few
+    std::vector<std::pair<std::string, double>> first = {};  // "row 3" and the outcome, of the first few
 
-    void add(std::uint64_t number, double outcome);
+    void add(const CellPlace& place, double outcome);
     /// "12 of 2,000 outcomes" or "1 of 2,000 outcomes", and "row 3 is -1, ...".
     [[nodiscard]] std::string share(std::uint64_t rows) const;
     [[nodiscard]] std::string examples() const;

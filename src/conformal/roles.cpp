@@ -272,7 +272,7 @@ std::string in_column(std::string_view column) {
 
 /// "new.csv: row 5: "
 std::string at_row(const CellPlace& place, std::ptrdiff_t cell) {
-  return fmt::format("{}: row {}: ", place.where, place.first_row + static_cast<std::uint64_t>(cell) + 1);
+  return fmt::format("{}: {}: ", place.where, place.row(static_cast<std::size_t>(cell)));
 }
 
 /// " 'w'"; empty without a name.
@@ -361,6 +361,12 @@ std::string need_of(Role role, std::string_view column) {
 
 void check_need(Role role, bool needed, bool given, std::string_view where, std::string_view column) {
   if (needed && !given) refuse(where, need_of(role, column));
+}
+
+std::string CellPlace::row(std::size_t cell) const {
+  std::string text = fmt::format("row {}", first_row + cell + 1);
+  if (cell < ids.size() && !ids[cell].empty()) text += ", id " + internal::printable(ids[cell]);
+  return text;
 }
 
 void check_cells(Role role, std::span<const std::int64_t> cells, const CellPlace& place) {

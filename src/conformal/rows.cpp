@@ -48,7 +48,7 @@ void Rows::check_shapes(std::string_view where) const {
 
 void Rows::check_cells(const RoleNames& names, std::string_view where) const {
   for_each_column(*this, [&](Role role, const auto& values) {
-    widthwise::check_cells(role, values, {.where = where, .column = names[role]});
+    widthwise::check_cells(role, values, {.where = where, .column = names[role], .ids = ids});
   });
 }
 

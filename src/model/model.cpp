@@ -274,10 +274,11 @@ std::string Model::uncalibrated() const {
                "fitted on";
 }
 
-void Model::check_outcomes(std::span<const double> outcomes, RowNumbers numbers) const {
+void Model::check_outcomes(std::span<const double> outcomes, RowNumbers numbers,
+                           std::span<const std::string> ids) const {
   numbers.check(outcomes.size(), "check_outcomes");
   internal::OutcomesOutside outside(parts_.outcome_space);
-  outside.add(outcomes, numbers);
+  outside.add(outcomes, numbers, ids);
   outside.require_none("Model");
 }
 

@@ -302,9 +302,9 @@ void OneModel::score_rows(const Rows& rows, std::span<const double> outcomes, st
     if (missing == found.end()) return;
     const auto i = static_cast<std::size_t>(missing - found.begin());
     throw make_error(ErrorCode::kNotFinite,
-                     "calibrate: row {} has no score: outcome {}, prediction {}; drop such rows from the "
+                     "calibrate: {} has no score: outcome {}, prediction {}; drop such rows from the "
                      "calibration and test sets, or impute them",
-                     block.first + i + 1, outcomes[block.first + i], block.predictions[i]);
+                     rows.name_of_row(block.first + i), outcomes[block.first + i], block.predictions[i]);
   });
 }
 

@@ -73,10 +73,11 @@ TEST(Roles, RefuseCellsByTheRuleOfTheRole) {
                  ErrorCode::kBadData),
       "a.csv: row 12: 'store' is missing; remove the rows without a label, or give them one");
   const std::vector<double> weights = {1, 0};
-  EXPECT_NE(
-      message_of([&] { check_cells(Role::kWeight, weights, {.where = "a.csv", .column = "w"}); }, ErrorCode::kBadData)
-          .find("a.csv: row 2: the weight 'w' is 0; expected a positive number"),
-      std::string::npos);
+  const std::vector<std::string> ids = {"", "A-204\n"};
+  EXPECT_NE(message_of([&] { check_cells(Role::kWeight, weights, {.where = "a.csv", .column = "w", .ids = ids}); },
+                       ErrorCode::kBadData)
+                .find("a.csv: row 2, id A-204?: the weight 'w' is 0; expected a positive number"),
+            std::string::npos);
 }
 
 const char* name_of_kind(RoleKind kind) {

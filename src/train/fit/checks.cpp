@@ -26,16 +26,16 @@ constexpr double kMaxSize = std::numeric_limits<float>::max();
 struct NamedValues {
   std::span<const double> values;
   std::vector<std::string> names;
+  const Rows& rows;  ///< that have the values
 
-  /// From 1, as in all messages.
-  [[nodiscard]] std::size_t row(std::size_t i) const { return i / names.size() + 1; }
+  [[nodiscard]] std::string row(std::size_t i) const { return rows.name_of_row(i / names.size()); }
   [[nodiscard]] const std::string& name(std::size_t i) const { return names[i % names.size()]; }
 };
 
 void check_finite(const NamedValues& named) {
   for (std::size_t i = 0; i < named.values.size(); ++i) {
     if (std::isfinite(named.values[i])) continue;
-    throw make_error(ErrorCode::kNotFinite, "fit: row {} of '{}' is {}; expected a finite number; drop such rows",
+    throw make_error(ErrorCode::kNotFinite, "fit: {} of '{}' is {}; expected a finite number; drop such rows",
                      named.row(i), named.name(i), named.values[i]);
   }
 }
@@ -43,8 +43,8 @@ void check_finite(const NamedValues& named) {
 void check_sizes(const NamedValues& named) {
   for (std::size_t i = 0; i < named.values.size(); ++i) {
     if (std::abs(named.values[i]) <= kMaxSize) continue;
-    throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected at most 3.4e38", named.row(i),
-                     named.name(i), named.values[i]);
+    throw make_error(ErrorCode::kBadData, "fit: {} of '{}' is {}; expected at most 3.4e38", named.row(i), named.name(i),
+                     named.values[i]);
   }
 }
 
@@ -81,8 +81,8 @@ void check_features(const FitTable& table) {
     for (std::size_t j = 0; j < table.rows.x.columns(); ++j) {
       if (std::isnan(table.rows.x(i, j)) || std::abs(table.rows.x(i, j)) <= kMaxSize) continue;
       throw make_error(ErrorCode::kNotFinite,
-                       "fit: row {} of '{}' is {}; expected at most 3.4e38, or a missing value (NaN)", i + 1,
-                       table.features[j], table.rows.x(i, j));
+                       "fit: {} of '{}' is {}; expected at most 3.4e38, or a missing value (NaN)",
+                       table.rows.name_of_row(i), table.features[j], table.rows.x(i, j));
     }
   }
 }
@@ -126,8 +126,9 @@ void check_numbers_of_categories(const FitTable& table) {
     for (std::size_t i = 0; i < table.rows.x.rows(); ++i) {
       const double x = table.rows.x(i, j);
       if (std::isnan(x) || (x >= 0 && x < count && x == std::trunc(x))) continue;
-      throw make_error(ErrorCode::kBadData, "fit: row {} of '{}' is {}; expected the number of one of {}", i + 1,
-                       printable(table.features[j]), x, count_of(static_cast<std::uint64_t>(count), "category"));
+      throw make_error(ErrorCode::kBadData, "fit: {} of '{}' is {}; expected the number of one of {}",
+                       table.rows.name_of_row(i), printable(table.features[j]), x,
+                       count_of(static_cast<std::uint64_t>(count), "category"));
     }
   }
 }
@@ -184,7 +185,7 @@ void check_shift(const FitTable& table) {
                      count_of(table.rows.x.columns(), "feature"), count_of(table.shift_to.columns(), "column"));
   }
   FitTable target = table;  // a view
-  target.rows.x = table.shift_to;
+  target.rows = {.x = table.shift_to};
   check_features(target);
   check_numbers_of_categories(target);
 }
@@ -256,8 +257,8 @@ void check_values(const FitTable& table, const OutcomeSpace& space, bool trains)
   check_names(table);
   check_labels(table);
   check_features(table);
-  const NamedValues outcomes{table.y, {table.target}};
-  NamedValues predicted{given_predictions(table), {table.prediction}};
+  const NamedValues outcomes{table.y, {table.target}, table.rows};
+  NamedValues predicted{given_predictions(table), {table.prediction}, table.rows};
   if (!table.upper_prediction.empty()) predicted.names.push_back(table.upper_prediction);
   check_finite(outcomes);
   check_finite(predicted);
@@ -266,7 +267,7 @@ void check_values(const FitTable& table, const OutcomeSpace& space, bool trains)
     check_sizes(predicted);
   }
   OutcomesOutside outside(space);
-  outside.add(table.y, 1);
+  outside.add(table.y, 1, table.rows.ids);
   outside.require_none("fit");
 }
 
