@@ -24,20 +24,20 @@ void construct(SharedShard* self, std::uint64_t capacity, std::uint64_t seed) {
 
 void add(SharedShard& shared, const Doubles& scores, const std::optional<Booleans>& above, const nb::kwargs& given) {
   const Columns columns(given);
-  const auto& [groups, labels, weights, clusters, sizes, times, sample_weights, keys, first_row, owner] = columns;
+  const widthwise::Rows& rows = columns.rows();
   locked(
       [&](CalibrationShard& shard) {
         Calibration& calibration = shard.calibration;
-        const RowNumbers numbers = numbers_of(first_row.value_or(calibration.rows_seen()), keys);
+        const RowNumbers numbers = columns.numbers(calibration.rows_seen());
         // Rows without weights are refused by a calibration that has them, which an empty one cannot.
-        if (labels == nullptr || (CalibrationScheme::of({}, calibration)->weighs_new_rows() && !weights)) {
-          calibration.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups),
-                          span_of(clusters));
+        const bool lacks_weights = CalibrationScheme::of({}, calibration)->weighs_new_rows() && rows.weights.empty();
+        if (rows.labels == nullptr || lacks_weights) {
+          calibration.add(numbers, span_of(scores), span_of(above), rows.weights, rows.groups, rows.clusters);
           return;
         }
         Calibration added(calibration.options());
-        added.add(numbers, span_of(scores), span_of(above), span_of(weights), span_of(groups), span_of(clusters));
-        added.name_groups(*labels);
+        added.add(numbers, span_of(scores), span_of(above), rows.weights, rows.groups, rows.clusters);
+        added.name_groups(*rows.labels);
         calibration.merge(std::move(added));
       },
       shared);
@@ -50,8 +50,7 @@ void add_rows(SharedShard& shared, const Model& model, const GivenRows& given,
               const std::optional<std::string>& replace) {
   const std::span<const double> outcomes = given.y();
   const Table& table = given.table;
-  const Columns& columns = given.columns;
-  const RowNumbers numbers = given.numbers();
+  const RowNumbers numbers = given.columns.numbers();
   numbers.check(table.rows(), "calibrate");
   const Rows rows = rows_of(given);
   locked(
@@ -64,8 +63,8 @@ void add_rows(SharedShard& shared, const Model& model, const GivenRows& given,
           require_new_rows(model, added.sketch, shard.sketch, *replace);
         }
         // Check all outcomes first, so that the message can name all rows, by key or position.
-        model.check_outcomes(outcomes, columns.keys ? numbers : RowNumbers(1));
-        model.check_new_clusters(rows.clusters);
+        model.check_outcomes(outcomes, given.columns.has_keys() ? numbers : RowNumbers(1), rows.columns.ids);
+        model.check_new_clusters(rows.columns.clusters);
         const std::size_t n = table.rows();
         std::vector<double> scores(n);
         const auto above = std::make_unique<bool[]>(n);
@@ -76,7 +75,8 @@ void add_rows(SharedShard& shared, const Model& model, const GivenRows& given,
                            std::span(scores).subspan(first, count), {above.get() + first, count});
           if (!ratios.empty()) model.weights(part, std::span(ratios).subspan(first, count));
         });
-        added.calibration.add(numbers, scores, {above.get(), n}, ratios, rows.groups, rows.clusters);
+        const widthwise::Rows& columns = rows.columns;
+        added.calibration.add(numbers, scores, {above.get(), n}, ratios, columns.groups, columns.clusters);
         if (columns.labels != nullptr) added.calibration.name_groups(*columns.labels);
         merge_shard(shard, std::move(added));
       },

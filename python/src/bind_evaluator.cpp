@@ -57,14 +57,12 @@ class TableEvaluator {
   TableEvaluator(IntervalOrigin origin, const std::vector<double>& levels, const std::optional<std::string>& classifier)
       : features_(origin.features), evaluator_(std::move(origin), options(levels, {}, {}, classifier, false)) {}
 
-  void add(const Table& table, const std::optional<Doubles>& predictions, const std::optional<Integers>& groups,
-           const std::optional<Doubles>& weights, const std::optional<Integers>& clusters, const Doubles& outcomes) {
-    check_outcomes(table, outcomes);
-    Rows{table, span_of(predictions), span_of(groups), span_of(weights), span_of(clusters)}.for_each_part(
-        [&](const widthwise::Rows& part, std::size_t first) {
-          evaluator_.add(part, span_of(outcomes).subspan(first, part.x.rows()));
-        });
-    add_unknown(table);
+  void add(const GivenRows& rows) {
+    const std::span<const double> outcomes = rows.y();
+    rows_of(rows).for_each_part([&](const widthwise::Rows& part, std::size_t first) {
+      evaluator_.add(part, outcomes.subspan(first, part.x.rows()));
+    });
+    add_unknown(rows.table);
   }
 
   void add_intervals(const DoubleCube& intervals, const Doubles& outcomes, const Table* table,
@@ -177,8 +175,7 @@ void bind_evaluator(nb::module_& module) {
           },
           nb::arg("levels"), nb::arg("calibration_rows").none(), nb::arg("guarantee"), nb::arg("features"),
           nb::arg("categories"), nb::arg("classifier").none())
-      .def("add", &TableEvaluator::add, nb::arg("table"), nb::arg("predictions").none(), nb::arg("groups").none(),
-           nb::arg("weights").none(), nb::arg("clusters").none(), nb::arg("outcomes"))
+      .def("add", &TableEvaluator::add, nb::arg("rows"))
       .def("add_intervals", &TableEvaluator::add_intervals, nb::arg("intervals"), nb::arg("outcomes"),
            nb::arg("table").none(), nb::arg("predictions").none())
       .def("report", &TableEvaluator::report, nb::arg("by").none() = nb::none())

@@ -81,16 +81,11 @@ FitTable fit_table(const GivenRows& rows, const ColumnNames& names, const Catego
     const auto found = names.find(role);
     return found == names.end() ? std::string() : found->second;
   };
-  const Columns& columns = rows.columns;
   RoleNames by_role;
   for (const RoleEntry& entry : roles()) by_role[entry.role] = name(entry.name);
-  return {.rows = {.x = matrix_of(rows.table, copy),
-                   .groups = span_of(columns.groups),
-                   .labels = columns.labels,
-                   .weights = span_of(columns.weights),
-                   .clusters = span_of(columns.clusters),
-                   .times = span_of(columns.times),
-                   .sample_weights = span_of(columns.sample_weights)},
+  widthwise::Rows columns = rows.columns.rows();
+  columns.x = matrix_of(rows.table, copy);
+  return {.rows = columns,
           .y = rows.y(),
           .features = rows.table.names(),
           .target = name("target"),
@@ -98,7 +93,7 @@ FitTable fit_table(const GivenRows& rows, const ColumnNames& names, const Catego
           .upper_prediction = name("upper_prediction"),
           .columns = by_role,
           .categories = {categories.begin(), categories.end()},
-          .first_row = columns.first_row.value_or(0)};
+          .first_row = rows.columns.first_row()};
 }
 
 /// A plan with the predictions of its parts.
@@ -212,11 +207,11 @@ std::vector<PartRows> parts_of(const Plan& plan) {
 }
 
 /// Throw if outcomes are not in the outcome space of the options; the message counts and names rows.
-void check_space(const Doubles& outcomes, const OptionValues& options) {
+void check_space(const Doubles& outcomes, const OptionValues& options, const std::vector<std::string>& ids) {
   const OutcomeSpace space = fit_options(options).outcome_space;
   space.check("fit");
   internal::OutcomesOutside outside(space);
-  outside.add(span_of(outcomes), 1);
+  outside.add(span_of(outcomes), 1, ids);
   outside.require_none("fit");
 }
 
@@ -239,7 +234,8 @@ void bind_fit(nb::module_& module) {
   module.def("fit_option_list", [] { return to_list(FitOptions::table().infos()); });
   module.def("trainer_option_list", [] { return to_list(TrainerOptions::table().infos()); });
   module.def("trainer_list", &trainer_list);
-  module.def("check_outcomes", &check_space, nb::arg("outcomes"), nb::arg("options"));
+  module.def("check_outcomes", &check_space, nb::arg("outcomes"), nb::arg("options"),
+             nb::arg("ids") = std::vector<std::string>());
   const FitOptions options;
   module.attr("CALIBRATION_SIZE") = options.calibration_size;
   module.attr("FOLDS") = options.folds;

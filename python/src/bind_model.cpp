@@ -25,6 +25,13 @@ using OptionalIntegers = std::optional<Integers>;
 /// The columns of a matrix as the features, by position.
 Table table_of(const Model& model, const AnyMatrix& matrix) { return from_matrix(matrix, model.parts().features); }
 
+Rows rows_to_predict(const Table& table, const OptionalDoubles& predictions, const OptionalIntegers& groups,
+                     const OptionalDoubles& weights, const OptionalDoubles& cluster_sizes) {
+  return {table,
+          span_of(predictions),
+          {.x = {}, .groups = span_of(groups), .weights = span_of(weights), .cluster_sizes = span_of(cluster_sizes)}};
+}
+
 std::pair<Vector, Cube> intervals(const Model& model, const Table& table, const OptionalDoubles& predictions,
                                   const OptionalIntegers& groups, const std::vector<double>& level_values,
                                   const OptionalDoubles& weights, const OptionalDoubles& cluster_sizes) {
@@ -33,12 +40,12 @@ std::pair<Vector, Cube> intervals(const Model& model, const Table& table, const 
   const std::size_t k = levels.size();
   auto f = room_for(n);
   auto bounds = room_for(n * 2 * k);
-  Rows{table, span_of(predictions), span_of(groups), span_of(weights), {}, span_of(cluster_sizes)}.for_each_part(
-      [&](const widthwise::Rows& rows, std::size_t first) {
-        const std::size_t count = rows.x.rows();
-        double* const lower = bounds.get() + first * 2 * k;
-        model.intervals(rows, levels, {f.get() + first, count}, {lower, count, k, 2 * k}, {lower + k, count, k, 2 * k});
-      });
+  const Rows given = rows_to_predict(table, predictions, groups, weights, cluster_sizes);
+  given.for_each_part([&](const widthwise::Rows& rows, std::size_t first) {
+    const std::size_t count = rows.x.rows();
+    double* const lower = bounds.get() + first * 2 * k;
+    model.intervals(rows, levels, {f.get() + first, count}, {lower, count, k, 2 * k}, {lower + k, count, k, 2 * k});
+  });
   return {give<Vector>(std::move(f), {n}), give<Cube>(std::move(bounds), {n, 2, k})};
 }
 
@@ -106,15 +113,16 @@ Matrix numbers_each(const Rows& rows, std::size_t k, const Fill& fill) {
 
 /// Predictions of the base model, or the median of those given for the folds.
 Vector predictions(const Model& model, const Table& table, const OptionalDoubles& given) {
-  return a_number_each({table, span_of(given), {}}, [&](const widthwise::Rows& part, std::size_t,
-                                                        std::span<double> out) { model.predictions(part, out); });
+  return a_number_each({table, span_of(given)}, [&](const widthwise::Rows& part, std::size_t, std::span<double> out) {
+    model.predictions(part, out);
+  });
 }
 
 Vector p_values(const Model& model, const Table& table, const OptionalDoubles& predictions,
                 const OptionalIntegers& groups, const Doubles& outcomes, const OptionalDoubles& weights,
                 const OptionalDoubles& cluster_sizes) {
   check_outcomes(table, outcomes);
-  return a_number_each({table, span_of(predictions), span_of(groups), span_of(weights), {}, span_of(cluster_sizes)},
+  return a_number_each(rows_to_predict(table, predictions, groups, weights, cluster_sizes),
                        [&](const widthwise::Rows& part, std::size_t first, std::span<double> out) {
                          model.p_values(part, span_of(outcomes).subspan(first, out.size()), out);
                        });
@@ -122,7 +130,7 @@ Vector p_values(const Model& model, const Table& table, const OptionalDoubles& p
 
 Vector scores(const Model& model, const Table& table, const OptionalDoubles& predictions, const Doubles& outcomes) {
   check_outcomes(table, outcomes);
-  return a_number_each({table, span_of(predictions), {}},
+  return a_number_each({table, span_of(predictions)},
                        [&](const widthwise::Rows& part, std::size_t first, std::span<double> out) {
                          model.scores(part, span_of(outcomes).subspan(first, out.size()), out);
                        });
@@ -132,13 +140,12 @@ Matrix quantiles(const Model& model, const Table& table, const OptionalDoubles& 
                  const OptionalIntegers& groups, const std::vector<double>& probabilities,
                  const OptionalDoubles& weights, const OptionalDoubles& cluster_sizes) {
   const std::vector<Level> levels = levels_of(probabilities);
-  return numbers_each({table, span_of(predictions), span_of(groups), span_of(weights), {}, span_of(cluster_sizes)},
-                      levels.size(),
+  return numbers_each(rows_to_predict(table, predictions, groups, weights, cluster_sizes), levels.size(),
                       [&](const widthwise::Rows& part, MutableMatrixView out) { model.quantiles(part, levels, out); });
 }
 
 Matrix parameters(const Model& model, const Table& table, const OptionalDoubles& predictions) {
-  return numbers_each({table, span_of(predictions), {}}, model.parts().rule.parameter_count(),
+  return numbers_each({table, span_of(predictions)}, model.parts().rule.parameter_count(),
                       [&](const widthwise::Rows& part, MutableMatrixView out) { model.parameters(part, out); });
 }
 
@@ -156,7 +163,7 @@ std::pair<Matrix, Matrix> half_widths(const Model& model, const Table& table, co
   auto lower = room_for(n * m);
   auto upper = room_for(n * m);
   std::vector<double> numbers;
-  Rows{table, span_of(predictions), {}}.for_each_part([&](const widthwise::Rows& part, std::size_t first) {
+  Rows{table, span_of(predictions)}.for_each_part([&](const widthwise::Rows& part, std::size_t first) {
     const std::size_t count = part.x.rows();
     numbers.resize(count * columns);
     model.parameters(part, {numbers.data(), count, columns});
@@ -189,7 +196,7 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
   const double power = rule.score() == Score::kSquared ? 0.5 : 1.0;
   const std::size_t columns = rule.parameter_count();
   std::vector<double> numbers;
-  return a_number_each({table, span_of(predictions), {}},
+  return a_number_each({table, span_of(predictions)},
                        [&](const widthwise::Rows& part, std::size_t, std::span<double> out) {
                          numbers.resize(out.size() * columns);
                          model.parameters(part, {numbers.data(), out.size(), columns});

@@ -2,39 +2,43 @@
 
 #include <algorithm>
 #include <string_view>
+#include <type_traits>
 
 #include <widthwise/labels.hpp>
 
 namespace widthwise::python {
-namespace {
 
-/// Read a column if it has this name.
-template <class Column>
-bool read_into(Column& column, std::string_view wanted, std::string_view name, nb::handle value) {
-  if (name != wanted) return false;
-  column = nb::cast<typename Column::value_type>(value);
-  return true;
-}
-
-bool read_labels(const GroupLabels*& labels, std::string_view name, nb::handle value) {
-  if (name != "labels") return false;
-  labels = nb::cast<const GroupLabels*>(value);
-  return true;
-}
-
-}  // namespace
-
-Columns::Columns(const nb::kwargs& given) : owner(given) {
+Columns::Columns(const nb::kwargs& given) {
   for (const auto& [key, value] : given) {
+    if (value.is_none()) continue;
     const auto name = nb::cast<std::string_view>(key);
-    const bool known =
-        value.is_none() || read_into(groups, "groups", name, value) || read_labels(labels, name, value) ||
-        read_into(weights, "weights", name, value) || read_into(clusters, "clusters", name, value) ||
-        read_into(cluster_sizes, "cluster_sizes", name, value) || read_into(times, "times", name, value) ||
-        read_into(sample_weights, "sample_weights", name, value) || read_into(keys, "keys", name, value) ||
-        read_into(first_row, "first_row", name, value);
-    if (!known) throw nb::type_error(("rows have no column of the role " + std::string(name)).c_str());
+    const auto role = std::ranges::find(roles(), name, &RoleEntry::plural);
+    if (role != roles().end()) {
+      read(*role, value);
+    } else if (name == "labels") {
+      labels_ = nb::borrow(value);
+      rows_.labels = nb::cast<const GroupLabels*>(value);
+    } else if (name == "keys") {
+      keys_ = nb::cast<Keys>(value);
+    } else if (name == "first_row") {
+      first_row_ = nb::cast<std::uint64_t>(value);
+    } else {
+      throw nb::type_error(("rows have no column of the role " + std::string(name)).c_str());
+    }
   }
+}
+
+void Columns::read(const RoleEntry& entry, nb::handle value) {
+  for_each_column(rows_, [&](Role role, auto& values) {
+    if (role != entry.role) return;
+    if constexpr (std::is_same_v<std::decay_t<decltype(values)>, std::span<const double>>) {
+      values = span_of(numbers_.emplace_back(nb::cast<Doubles>(value)));
+    } else if constexpr (std::is_same_v<std::decay_t<decltype(values)>, std::span<const std::int64_t>>) {
+      values = span_of(integers_.emplace_back(nb::cast<Integers>(value)));
+    } else {
+      values = texts_.emplace_back(nb::cast<std::vector<std::string>>(value));
+    }
+  });
 }
 
 std::span<const double> GivenRows::y() const {
@@ -42,8 +46,6 @@ std::span<const double> GivenRows::y() const {
   if (values.size() == table.rows()) return values;
   throw internal::make_error(ErrorCode::kShapeMismatch, "X has {} rows, y has {}", table.rows(), values.size());
 }
-
-RowNumbers GivenRows::numbers() const { return numbers_of(columns.first_row.value_or(0), columns.keys); }
 
 void bind_rows(nb::module_& module) {
   nb::class_<GivenRows>(module, "Rows", "A table with outcomes, predictions and columns by role.")

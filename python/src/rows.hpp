@@ -9,6 +9,7 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/model.hpp>
+#include <widthwise/rows.hpp>
 
 #include "base/message.hpp"
 #include "bindings.hpp"
@@ -22,21 +23,34 @@ namespace widthwise::python {
 /// The same, which keeps the matrix alive.
 [[nodiscard]] Table from_matrix(const AnyMatrix& matrix, std::vector<std::string> names);
 
-/// Columns of rows by their roles, each of which may be missing.
-struct Columns {
-  /// Of keyword arguments; None is a missing column.
+/// Columns of rows by their roles, each of which may be missing. Not copyable: `rows` refers to the columns.
+class Columns {
+ public:
+  /// Of keyword arguments named as the roles in the plural; None is a missing column. Others are "labels" of the
+  /// groups, "keys", and "first_row", the number of the first row without keys.
   explicit Columns(const nb::kwargs& given);
+  Columns(Columns&&) = default;
 
-  std::optional<Integers> groups = {};
-  const GroupLabels* labels = nullptr;  ///< of the groups; null if all are integers
-  std::optional<Doubles> weights = {};
-  std::optional<Integers> clusters = {};
-  std::optional<Doubles> cluster_sizes = {};
-  std::optional<Doubles> times = {};
-  std::optional<Doubles> sample_weights = {};
-  std::optional<Keys> keys = {};
-  std::optional<std::uint64_t> first_row = {};  ///< number of the first row, without keys
-  nb::object owner;                             ///< of the labels
+  /// Rows with these columns, and without features and predictions; valid as long as this object.
+  [[nodiscard]] const widthwise::Rows& rows() const { return rows_; }
+  [[nodiscard]] bool has_keys() const { return keys_.has_value(); }
+  /// The number of the first row, or this one if there is none.
+  [[nodiscard]] std::uint64_t first_row(std::uint64_t otherwise = 0) const { return first_row_.value_or(otherwise); }
+  /// The keys of the rows, or consecutive numbers; `otherwise` as above.
+  [[nodiscard]] RowNumbers numbers(std::uint64_t otherwise = 0) const {
+    return numbers_of(first_row(otherwise), keys_);
+  }
+
+ private:
+  void read(const RoleEntry& entry, nb::handle value);
+
+  nb::object labels_;  // of the groups
+  std::vector<Doubles> numbers_;
+  std::vector<Integers> integers_;
+  std::vector<std::vector<std::string>> texts_;
+  std::optional<Keys> keys_;
+  std::optional<std::uint64_t> first_row_;
+  widthwise::Rows rows_;
 };
 
 /// Rows as Python hands them over: a table, which must outlive them, outcomes, predictions and columns by role.
@@ -48,17 +62,13 @@ struct GivenRows {
 
   /// Throws kShapeMismatch unless there is an outcome per row.
   [[nodiscard]] std::span<const double> y() const;
-  [[nodiscard]] RowNumbers numbers() const;
 };
 
-/// A table with the predictions, groups, weights, clusters and sizes of clusters of its rows; each may be empty.
+/// A table with predictions and columns by role, each of which may be empty.
 struct Rows {
   const Table& table;
   std::span<const double> predictions;
-  std::span<const std::int64_t> groups = {};
-  std::span<const double> weights = {};
-  std::span<const std::int64_t> clusters = {};
-  std::span<const double> cluster_sizes = {};
+  widthwise::Rows columns = {};
 
   void check() const {
     const auto fits = [&](std::size_t size, const char* what) {
@@ -68,10 +78,7 @@ struct Rows {
     // A cross-calibrated model may take a prediction per fold; the model checks their number.
     const bool whole_rows = table.rows() > 0 && predictions.size() % table.rows() == 0;
     fits(whole_rows ? table.rows() : predictions.size(), "y_pred");
-    fits(groups.size(), "groups");
-    fits(weights.size(), "weights");
-    fits(clusters.size(), "clusters");
-    fits(cluster_sizes.size(), "cluster_sizes");
+    for_each_column(columns, [&](Role role, const auto& values) { fits(values.size(), entry_of(role).plural); });
   }
 
   /// Release Python's lock and call use(rows, index of the first) for consecutive parts of the rows.
@@ -86,29 +93,20 @@ struct Rows {
   void for_each_part_when_released(const Use& use) const {
     check();
     table.for_each_part([&](MatrixView x, std::size_t first) {
-      const auto part = [&](auto values) {
-        const std::size_t columns = values.empty() ? 0 : values.size() / table.rows();
-        return values.subspan(first * columns, x.rows() * columns);
-      };
-      use(widthwise::Rows{.x = x,
-                          .predictions = part(predictions),
-                          .groups = part(groups),
-                          .weights = part(weights),
-                          .clusters = part(clusters),
-                          .cluster_sizes = part(cluster_sizes)},
-          first);
+      widthwise::Rows part = columns;
+      part.x = x;
+      const std::size_t each = predictions.empty() ? 0 : predictions.size() / table.rows();
+      part.predictions = predictions.subspan(first * each, x.rows() * each);
+      for_each_column(part, [&](Role, auto& values) {
+        if (!values.empty()) values = values.subspan(first, x.rows());
+      });
+      use(part, first);
     });
   }
 };
 
 [[nodiscard]] inline Rows rows_of(const GivenRows& given) {
-  const Columns& columns = given.columns;
-  return {given.table,
-          span_of(given.predictions),
-          span_of(columns.groups),
-          span_of(columns.weights),
-          span_of(columns.clusters),
-          span_of(columns.cluster_sizes)};
+  return {given.table, span_of(given.predictions), given.columns.rows()};
 }
 
 /// The sketch of rows with outcomes.

@@ -306,7 +306,8 @@ class Predictor(HasModel):
         blocks = cluster_numbers(cluster_column_of(self._model, X, clusters), table.rows)
         rate = real(false_alarm_rate, "false_alarm_rate") if in_order else None
         evaluator = evaluator_of(self._model, levels, false_alarm_rate=rate, conditional=conditional, by=tested)
-        evaluator.add(table, predictions, numbers, ratios, blocks, outcomes)
+        columns = {"groups": numbers, "weights": ratios, "clusters": blocks}
+        evaluator.add(_core.Rows(table, outcomes, predictions, **columns))
         evaluation = Evaluation.of(evaluator.report(tested))
         if seen := evaluation["seen"]:
             warn(seen["text"])

@@ -69,7 +69,7 @@ class ModelRows:
     def evaluated(self, levels: list[float], **options: Any) -> _core.Evaluator:
         """An evaluator with these rows; the options are those of `evaluator_of`."""
         evaluator = evaluator_of(self.model, levels, **options)
-        evaluator.add(self.table, self.given, self.groups, None, None, self.y)
+        evaluator.add(_core.Rows(self.table, self.y, self.given, groups=self.groups))
         return evaluator
 
     def column(self, by: Any) -> By | None:
