@@ -166,6 +166,27 @@ struct CoverageGap {
   Place lowest = {};   ///< the bin whose coverage is most clearly below
 };
 
+/// Maximum number of rows in each list of ListedRows.
+inline constexpr std::size_t kMaxListedRows = 5;
+
+/// A row that an evaluation lists, with its interval.
+struct ListedRow {
+  std::uint64_t row = 0;  ///< its number, from 1
+  std::string id;         ///< Rows::ids; empty without one
+  double outcome = 0;     ///< measured
+  double lower = 0;       ///< bound
+  double upper = 0;       ///< bound
+};
+
+/// Rows to look at: the widest intervals, and the outcomes that are farthest outside, of equal ones the first rows.
+struct ListedRows {
+  std::vector<ListedRow> widest = {};  ///< descending by width
+  std::vector<ListedRow> missed = {};  ///< descending by the distance of the outcome from its interval
+};
+
+/// The rows to list. Rows after the last of the ids have none.
+[[nodiscard]] ListedRows list_rows(const IntervalRows& rows, std::span<const std::string> ids);
+
 /// The evaluation of intervals of one level: width, validity, and places with low coverage.
 ///
 /// All statements about places and gaps come from one test with a family-wise error of kWeakPlaceError, so the marks of
@@ -196,6 +217,7 @@ struct LevelEvaluation {
   /// The one of `gaps` by which coverage is uneven, if coverage as a whole is not too low or too high.
   std::optional<std::size_t> uneven = {};
   std::optional<Ert> ert = {};  ///< if requested, see train/conditional_coverage.hpp
+  ListedRows listed = {};       ///< if rows have ids
 };
 
 /// Evaluate n intervals of a calibrated model. Throws like summarise, and kInvalidArgument for rows without clusters

@@ -122,6 +122,7 @@ class Evaluator {
   std::vector<std::uint64_t> covered_;  // per counted level
   std::vector<std::int64_t> groups_;    // whose quantiles the rows take; empty without groups
   std::vector<std::int64_t> clusters_;  // empty without clusters
+  std::vector<std::string> ids_;        // of the first rows, or of none
   std::optional<ExchangeabilityMonitor> exchangeability_;
   std::optional<Crps> crps_;  // if the model has quantiles
   RowSketch sketch_;

@@ -30,7 +30,7 @@ class Evaluation(PrintedReport):
     - ``levels``: a dict per confidence level, in the given order, with ``level``, ``coverage`` (with its 95% confidence
       interval), ``mean_width``, ``median_width``, ``interval_score``, ``infinite`` and ``empty`` (with
       ``infinite_share`` and ``empty_share``), ``verdict``, ``clusters``, ``worst_slab``, ``weakest``, ``weak_places``,
-      ``gaps``, ``uneven``, ``ert``, ``by_width``, ``by_group``, ``by_feature`` and, if requested, ``by``
+      ``gaps``, ``uneven``, ``ert``, ``rows``, ``by_width``, ``by_group``, ``by_feature`` and, if requested, ``by``
     - ``verdict``: the decision from all levels and tests: a dict with ``code`` ("valid", "uneven", "weak_place",
       "too_high", "too_low", "infinite", "not_judged" or "not_new"), ``headline``, ``evidence`` and ``advice``
     - ``crps``: continuous ranked probability score of the model's quantiles, see `widthwise.crps`; None without a model
@@ -46,6 +46,9 @@ class Evaluation(PrintedReport):
     ``clusters`` of a level is None, or a dict for a model with clusters: their ``count``, the mean ``coverage`` over
     clusters, ``coverage_of_rows``, which of the two the verdict is about (``judged``, "rows" or "clusters"), and whether
     they ``differ`` by more than chance, because coverage depends on the size of clusters.
+
+    ``rows`` of a level, if rows have ids, lists at most five each of the ``widest`` intervals and of the outcomes that
+    were ``missed`` farthest: dicts with ``row``, counted from 1, ``id``, ``lower``, ``upper`` and ``outcome``.
 
     ``gaps`` holds a dict for the width, the prediction and each feature, with the mean absolute difference between the
     coverage of its tenths and the level (``mean``), the mean to expect by chance if coverage is even (``by_chance``),

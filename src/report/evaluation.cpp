@@ -11,6 +11,7 @@
 #include "report/bins.hpp"
 #include "report/goals.hpp"
 #include "report/json.hpp"
+#include "report/listed_rows.hpp"
 #include "report/verdict.hpp"
 
 namespace widthwise {
@@ -138,7 +139,7 @@ std::string level_text(const EvaluationReport& report, std::size_t j) {
   if (!level.by_group.empty()) text.append("\n").append(bins_text("by group", level.by_group));
   text += categories_text(report, level);
   if (level.by) text.append("\n").append(bins_text("by " + internal::printable(level.by->name), level.by->bins));
-  return text;
+  return text + internal::text_of(level.listed);
 }
 
 // ---- JSON
@@ -249,6 +250,7 @@ Json level_json(const EvaluationReport& report, std::size_t j) {
                {"gaps", gaps_json(level, report.features)},
                {"uneven", uneven_json(level, report.features)},
                {"ert", level.ert ? json_of(*level.ert) : Json(nullptr)},
+               {"rows", internal::json_of(level.listed)},
                {"by_width", json_of(level.by_width)},
                {"by_group", json_of(level.by_group)},
                {"by_feature", by_feature_json(level, report.features)}};

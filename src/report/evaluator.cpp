@@ -93,6 +93,9 @@ void Evaluator::add_block(const Rows& rows, std::span<const double> outcomes) {
   predictions_.insert(predictions_.end(), predictions.begin(), predictions.end());
   for (const std::int64_t group : rows.groups) groups_.push_back(model_->quantile_group(group));
   clusters_.insert(clusters_.end(), rows.clusters.begin(), rows.clusters.end());
+  if (rows.ids.empty()) return;
+  ids_.resize(outcomes_.size() - n);
+  ids_.insert(ids_.end(), rows.ids.begin(), rows.ids.end());
 }
 
 void Evaluator::add_intervals(MatrixView lower, MatrixView upper, std::span<const double> outcomes, MatrixView x,
@@ -221,6 +224,7 @@ EvaluationReport Evaluator::report(const std::optional<EvaluatedColumn>& by, con
                                     .clusters = judges_rows ? std::span<const std::int64_t>() : std::span(clusters_),
                                     .by = by};
     report.levels.push_back(evaluate(rows_at(j), level, law, search(), options));
+    if (!ids_.empty()) report.levels.back().listed = list_rows(rows_at(j), ids_);
     check_calibration_rows(report.levels.back());
   }
   if (options_.classifier != nullptr) estimate_erts(report, progress);

@@ -40,6 +40,26 @@ struct TestRows : Intervals {
   }
 };
 
+// ---- rows to look at
+
+TEST(ListedRows, AreTheWidestAndTheFarthestMissed) {
+  Intervals rows;
+  for (const double width : {1.0, 3.0, 2.0, 3.0, 0.0, 4.0, kInfinity}) rows.add(-width / 2, width / 2, 2.5);
+  const std::vector<std::string> ids = {"a", "b", "c"};
+  const ListedRows listed = list_rows({rows.lower, rows.upper, rows.outcomes}, ids);
+  const auto numbers = [](const std::vector<ListedRow>& found) {
+    std::vector<std::uint64_t> all;
+    for (const ListedRow& row : found) all.push_back(row.row);
+    return all;
+  };
+  EXPECT_EQ(numbers(listed.widest), (std::vector<std::uint64_t>{7, 6, 2, 4, 3}));
+  EXPECT_EQ(numbers(listed.missed), (std::vector<std::uint64_t>{5, 1, 3, 2, 4}));
+  EXPECT_EQ(listed.widest[2].id, "b");
+  EXPECT_EQ(listed.widest[0].id, "");
+  EXPECT_EQ(listed.missed[1].outcome, 2.5);
+  EXPECT_EQ(listed.missed[1].upper, 0.5);
+}
+
 // ---- the verdict
 
 TEST(LevelEvaluation, JudgesBySizeOfCalibrationAndTest) {

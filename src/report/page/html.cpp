@@ -212,7 +212,7 @@ class Table {
 
  private:
   static std::string class_of(const std::string& head) {
-    return head == "Verdict" || head == "Weak places" ? " class=\"text\"" : "";
+    return head == "Verdict" || head == "Weak places" || head == "Id" ? " class=\"text\"" : "";
   }
 
   std::vector<std::string> heads_;
@@ -289,6 +289,24 @@ std::string evenness(const EvaluationReport& report) {
                  "Coverage gap: mean difference between the level and the coverage of tenths of the rows or of labels, "
                  "and what chance alone gives. P-values are corrected for all places: " +
                      test_text());
+}
+
+std::string rows_table(const std::string& heading, const std::vector<ListedRow>& rows) {
+  if (rows.empty()) return "";
+  Table table({"Id", "Row", "Lower bound", "Upper bound", "Outcome"});
+  for (const ListedRow& row : rows) {
+    table.add({row.id.empty() ? "-" : escaped(row.id), count(row.row), significant(row.lower), significant(row.upper),
+               significant(row.outcome)});
+  }
+  return "<h3>" + heading + "</h3>" + table.to_string();
+}
+
+/// The rows with the widest intervals and the largest misses at the first level, if rows have ids.
+std::string listed_rows(const EvaluationReport& report) {
+  const LevelEvaluation& level = report.levels.front();
+  const std::string tables = rows_table("Widest intervals", level.listed.widest) +
+                             rows_table("Outcomes farthest outside their interval", level.listed.missed);
+  return tables.empty() ? "" : section("Rows to look at, level " + level_name(level.level.value()), tables, "");
 }
 
 // ---- pictures
@@ -527,7 +545,7 @@ std::string to_html(const EvaluationPage& page) {
   main += gallery.take("In pictures", "Intervals of " + level_name(level.level.value()) + ".");
   add_bins(gallery, page, level);
   main += gallery.take("Where coverage holds", by_note);
-  main += evenness(page.report);
+  main += evenness(page.report) + listed_rows(page.report);
   main += goals_section(page) + fitted(page) + guarantee_section(page, level);
   // The page loads no other resources.
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
