@@ -97,6 +97,9 @@ class RoleReader {
         case RoleKind::kTime:
           selected.push_back(times_.select(reader, names.front()));
           break;
+        case RoleKind::kText:
+          selected.push_back({.name = names.front(), .texts = &data_.columns.texts(entry.role)});
+          break;
         case RoleKind::kLabel:
           labels_[index] = std::make_unique<GroupColumn>(
               [&labels = data_.labels[index]](std::string_view label) { return labels.add(label); });
@@ -112,13 +115,17 @@ class RoleReader {
     for (const RoleEntry& entry : roles()) {
       const std::size_t end = ends_[static_cast<std::size_t>(entry.role)];
       if (end == 0) continue;
-      const CellPlace place{.where = table, .column = columns_.roles[entry.role], .first_row = batch.first_row()};
+      const CellPlace place{.where = table,
+                            .column = columns_.roles[entry.role],
+                            .first_row = batch.first_row()};
       switch (entry.kind) {
         case RoleKind::kNumber:
           append_numbers(entry.role, batch.numbers(), end - 1, place);
           break;
         case RoleKind::kTime:
           times_.append(batch.numbers(), end - 1, place, data_.moments);
+          break;
+        case RoleKind::kText:  // the reader appended them
           break;
         case RoleKind::kLabel:
           append_labels(entry.role, batch.numbers(), end, place);
@@ -186,7 +193,9 @@ void read_piece(const FitColumnChoice& choice, const FitColumns& columns, const 
   while (reader->next(batch)) {
     const MatrixView numbers = batch.numbers();
     const std::size_t before = data.y.size();
-    const CellPlace cells{.where = piece.table, .column = choice.target, .first_row = batch.first_row()};
+    const CellPlace cells{.where = piece.table,
+                          .column = choice.target,
+                          .first_row = batch.first_row()};
     require_single_precision(numbers, features, cells);
     for (std::size_t i = 0; i < numbers.rows(); ++i) {
       const auto row = numbers.row(i);

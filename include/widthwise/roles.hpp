@@ -23,6 +23,7 @@ enum class RoleKind {
   kLabel,   ///< text, integers or booleans
   kNumber,  ///< numbers
   kTime,    ///< numbers or dates, of which only the order counts
+  kText,    ///< text or numbers, kept as they are written
 };
 
 /// A step that reads rows.
@@ -186,5 +187,7 @@ struct CellPlace {
 /// 5: 'patient' is missing; remove the rows without a label, or give them one".
 void check_cells(Role role, std::span<const std::int64_t> cells, const CellPlace& place);
 void check_cells(Role role, std::span<const double> cells, const CellPlace& place);  ///< likewise
+/// Texts have no rule.
+inline void check_cells(Role /*role*/, std::span<const std::string> /*cells*/, const CellPlace& /*place*/) {}
 
 }  // namespace widthwise

@@ -71,11 +71,12 @@ class RoleColumns {
  public:
   RoleColumns() = default;
 
-  /// Those of some rows, in this order.
+  /// Those of some rows, in this order. Texts are left out: whoever selects rows has checked them.
   RoleColumns(const Rows& rows, std::span<const std::size_t> selected);
 
   [[nodiscard]] std::vector<double>& numbers(Role role) { return numbers_[static_cast<std::size_t>(role)]; }
   [[nodiscard]] std::vector<std::int64_t>& labels(Role role) { return labels_[static_cast<std::size_t>(role)]; }
+  [[nodiscard]] std::vector<std::string>& texts(Role role) { return texts_[static_cast<std::size_t>(role)]; }
 
   /// Set the columns of rows to these; valid as long as this object.
   void set(Rows& rows) const;
@@ -83,6 +84,7 @@ class RoleColumns {
  private:
   std::array<std::vector<double>, kRoles> numbers_;       // of numbers and times
   std::array<std::vector<std::int64_t>, kRoles> labels_;  // numbers of labels
+  std::array<std::vector<std::string>, kRoles> texts_;
 };
 
 }  // namespace widthwise

@@ -9,12 +9,16 @@
 namespace widthwise {
 namespace {
 
-template <class Columns, class Values>
-auto& column_for(Columns& numbers, auto& labels, Role role, const Values& /*values*/) {
-  if constexpr (std::is_same_v<Values, std::span<const double>>) {
-    return numbers[static_cast<std::size_t>(role)];
+/// The one of these columns that holds values like those of a column of rows.
+template <class Values>
+auto& column_for(const Values& /*values*/, Role role, auto& numbers, auto& labels, auto& texts) {
+  const auto place = static_cast<std::size_t>(role);
+  if constexpr (std::is_same_v<typename Values::value_type, double>) {
+    return numbers[place];
+  } else if constexpr (std::is_same_v<typename Values::value_type, std::int64_t>) {
+    return labels[place];
   } else {
-    return labels[static_cast<std::size_t>(role)];
+    return texts[place];
   }
 }
 
@@ -54,15 +58,15 @@ void Rows::check_cells(const RoleNames& names, std::string_view where) const {
 
 RoleColumns::RoleColumns(const Rows& rows, std::span<const std::size_t> selected) {
   for_each_column(rows, [&](Role role, const auto& values) {
-    if (values.empty()) return;
-    auto& own = column_for(numbers_, labels_, role, values);
+    if (values.empty() || entry_of(role).kind == RoleKind::kText) return;
+    auto& own = column_for(values, role, numbers_, labels_, texts_);
     own.reserve(selected.size());
     for (const std::size_t row : selected) own.push_back(values[row]);
   });
 }
 
 void RoleColumns::set(Rows& rows) const {
-  for_each_column(rows, [&](Role role, auto& values) { values = column_for(numbers_, labels_, role, values); });
+  for_each_column(rows, [&](Role role, auto& values) { values = column_for(values, role, numbers_, labels_, texts_); });
 }
 
 }  // namespace widthwise

@@ -93,12 +93,10 @@ void add_model(Lines& lines, const Model& model) {
   if (const std::string outcomes = parts.outcome_space.to_string(); !outcomes.empty()) lines.add("outcomes", outcomes);
   lines.add("fitted on", count_of(parts.fit_rows, "row"));
   lines.add("calibration", calibration_text(model));
-  if (parts.columns.has(Role::kWeight))
-    lines.add("weights", "column '" + printable(parts.columns[Role::kWeight]) + "'");
   if (parts.shift != nullptr) lines.add("weights", "learnt: " + parts.shift->describe().summary);
-  if (parts.columns.has(Role::kGroup)) lines.add("groups", "column '" + printable(parts.columns[Role::kGroup]) + "'");
-  if (parts.columns.has(Role::kCluster))
-    lines.add("clusters", "column '" + printable(parts.columns[Role::kCluster]) + "'");
+  for (const RoleEntry& entry : roles()) {
+    if (parts.columns.has(entry.role)) lines.add(entry.plural, "column '" + printable(parts.columns[entry.role]) + "'");
+  }
   for (const auto& [name, value] : model.scheme().describe(parts.calibration).lines) lines.add(name, value);
 }
 

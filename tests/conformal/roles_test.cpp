@@ -88,6 +88,8 @@ const char* name_of_kind(RoleKind kind) {
       return "number";
     case RoleKind::kTime:
       return "time";
+    case RoleKind::kText:
+      return "text";
   }
   return "";
 }
