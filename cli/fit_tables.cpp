@@ -117,7 +117,8 @@ class RoleReader {
       if (end == 0) continue;
       const CellPlace place{.where = table,
                             .column = columns_.roles[entry.role],
-                            .first_row = batch.first_row()};
+                            .first_row = batch.first_row(),
+                            .ids = ids(batch.rows())};
       switch (entry.kind) {
         case RoleKind::kNumber:
           append_numbers(entry.role, batch.numbers(), end - 1, place);
@@ -132,6 +133,12 @@ class RoleReader {
           break;
       }
     }
+  }
+
+  /// The ids of the last rows read.
+  [[nodiscard]] std::span<const std::string> ids(std::size_t rows) const {
+    const std::span<const std::string> all = data_.columns.texts(Role::kId);
+    return all.empty() ? all : all.last(rows);
   }
 
  private:
@@ -195,7 +202,8 @@ void read_piece(const FitColumnChoice& choice, const FitColumns& columns, const 
     const std::size_t before = data.y.size();
     const CellPlace cells{.where = piece.table,
                           .column = choice.target,
-                          .first_row = batch.first_row()};
+                          .first_row = batch.first_row(),
+                          .ids = by_role.ids(batch.rows())};
     require_single_precision(numbers, features, cells);
     for (std::size_t i = 0; i < numbers.rows(); ++i) {
       const auto row = numbers.row(i);

@@ -67,6 +67,17 @@ std::vector<Level> levels_of(const PredictArguments& arguments, const Model& mod
   return arguments.quantiles.empty() ? model.parts().levels : std::vector<Level>();
 }
 
+/// The columns to copy: all, or those asked for after that of the ids.
+std::vector<std::string> carried_columns(const PredictArguments& arguments, const Model& model,
+                                         const TableReader& reader) {
+  if (arguments.columns.empty()) return column_names(reader);
+  std::vector<std::string> columns = parse_columns(reader, arguments.table, arguments.columns);
+  const std::string& id = model.parts().columns[Role::kId];
+  const bool is_missing = std::ranges::find(columns, id) == columns.end();
+  if (is_missing && reader.has_column(id)) columns.insert(columns.begin(), id);
+  return columns;
+}
+
 void report(const PredictArguments& arguments, const ModelTable& table, const std::vector<std::string>& added,
             const std::vector<Level>& levels, const IntervalColumns& intervals, const QuantileColumns& quantiles) {
   const std::uint64_t rows = table.rows_read();
@@ -96,8 +107,7 @@ void run(const PredictArguments& arguments) {
   std::vector<std::string> added = intervals.names();
   added.insert(added.end(), quantiles.names().begin(), quantiles.names().end());
   auto reader = open_table(arguments.table, arguments.reading.read_options(batches_for(added.size() / 2 + 1)));
-  const std::vector<std::string> carried =
-      arguments.columns.empty() ? column_names(*reader) : parse_columns(*reader, arguments.table, arguments.columns);
+  const std::vector<std::string> carried = carried_columns(arguments, model, *reader);
   require_free(added, carried, arguments.table);
   std::vector<std::string> sizes;
   if (!arguments.cluster_size.empty()) sizes = parse_columns(*reader, arguments.table, {arguments.cluster_size});

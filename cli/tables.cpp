@@ -232,6 +232,8 @@ ModelTable::ModelTable(const Model& model, std::filesystem::path file, std::uniq
     columns.back().known = &model.categories_of(j);
     columns.back().unknown = &unknown_.of(j);
   }
+  const std::string& id = parts.columns[Role::kId];
+  if (!id.empty() && reader_->has_column(id)) columns.push_back({.name = id, .texts = &ids_});
   more_ = columns.size();
   std::ranges::move(more, std::back_inserter(columns));
   const auto add = [&](GroupColumn& column, std::span<const std::string> names) {

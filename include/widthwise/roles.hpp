@@ -15,8 +15,8 @@ namespace widthwise {
 
 /// What a column says about a row, other than a feature, a prediction or an outcome. roles() describes each role; its
 /// column is a field of Rows (rows.hpp).
-enum class Role { kGroup, kCluster, kClusterSize, kWeight, kTime, kSampleWeight };
-inline constexpr std::size_t kRoles = 6;  ///< number of roles
+enum class Role { kGroup, kCluster, kClusterSize, kWeight, kTime, kSampleWeight, kId };
+inline constexpr std::size_t kRoles = 7;  ///< number of roles
 
 /// What the cells of a column are.
 enum class RoleKind {

@@ -64,6 +64,7 @@ void for_each_column(RowsOrConst& rows, const Visit& visit) {
   visit(Role::kWeight, rows.weights);
   visit(Role::kTime, rows.times);
   visit(Role::kSampleWeight, rows.sample_weights);
+  visit(Role::kId, rows.ids);
 }
 
 /// Columns by role, in memory.

@@ -434,6 +434,7 @@ void bind_parts(nb::class_<Model>& model) {
                    [](const Model& self) { return self.scheme().reads(Role::kWeight, Step::kPredict); })
       .def_prop_ro("weighted", [](const Model& self) { return self.scheme().weighs_new_rows(); })
       .def_prop_ro("cluster", [](const Model& self) { return self.parts().columns[Role::kCluster]; })
+      .def_prop_ro("id", [](const Model& self) { return self.parts().columns[Role::kId]; })
       .def_prop_ro("clustered", [](const Model& self) { return self.scheme().reads(Role::kCluster, Step::kCalibrate); })
       .def_prop_ro("cluster_coverage",
                    [](const Model& self) { return std::string(name_of(self.parts().cluster_coverage)); })

@@ -30,6 +30,8 @@ class FitRows(NamedTuple):
     weight: str = ""
     blocks: Blocks = NO_BLOCKS
     sample_weights: Floats | None = None
+    ids: list[str] | None = None
+    id: str = ""
     shift_to: Any = None
 
     def with_columns(
@@ -39,9 +41,10 @@ class FitRows(NamedTuple):
         weights: tuple[str, Any],
         blocks: tuple[Any, Any],
         sample_weight: Any,
+        ids: tuple[str, list[str] | None],
         shift_to: Any,
     ) -> FitRows:
-        """Read further columns: labels and ratios with their names, clusters and time."""
+        """Read further columns: labels and ratios with their names, clusters and time, and ids."""
         n, names = len(self.y), self.features.table.names
         labels, ratios = for_calibration(groups[1], n), _weights.checked(weights[1], n)
         return self._replace(
@@ -51,6 +54,8 @@ class FitRows(NamedTuple):
             weight="" if ratios is None else weights[0] or unused("weight", names),
             blocks=Blocks.of(*blocks, n, names),
             sample_weights=_weights.for_training(sample_weight, n),
+            id=ids[0],
+            ids=ids[1],
             shift_to=shift_to,
         )
 
@@ -68,6 +73,7 @@ class FitRows(NamedTuple):
             clusters=self.blocks.clusters,
             times=self.blocks.times,
             sample_weights=self.sample_weights,
+            ids=self.ids,
         )
 
     def names(self, predictions: Predictions | None = None) -> dict[str, str]:
@@ -84,4 +90,5 @@ class FitRows(NamedTuple):
             "weight": self.weight,
             "cluster": self.blocks.cluster,
             "time": self.blocks.time,
+            "id": self.id,
         }

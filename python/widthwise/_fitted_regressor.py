@@ -20,6 +20,7 @@ from ._categories import Categories, storable, with_categories
 from ._estimator import predictions_of
 from ._evaluation import Evaluation
 from ._groups import column_of
+from ._ids import ids_of
 from ._model import not_fitted
 from ._options import Levels
 from ._predictor import Predictor
@@ -63,6 +64,7 @@ class FittedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups: Any = None,
         weights: Any = None,
         clusters: Any = None,
+        ids: Any = None,
         replace: bool = False,
         population: str | None = None,
     ) -> Self:
@@ -84,6 +86,9 @@ class FittedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         clusters : array-like of shape (n,) or str, optional
             Labels of the clusters of the rows, or the name of their column in X, if the model was fitted with clusters.
             By default the column of the fit, if X has it. Clusters that fitted the model raise an error.
+        ids : array-like of shape (n,) or str, optional
+            Ids of the rows, which messages name, or the name of their column in X. By default the column of the fit, if
+            X has it.
         replace : bool, default=False
             Discard the existing calibration set.
         population : {"source", "target"}, optional
@@ -102,6 +107,7 @@ class FittedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model = now._fitted_predictor()._model.for_rows_of(population, replace)
             groups, weights = column_of(model, X, groups), _weights.column_of(model, X, weights)
             clusters = cluster_column_of(model, X, clusters)
+            ids = ids_of(model, X, ids, len(_tables.outcomes(y)))
             X, predictions = now._inputs(X, y_pred)
             self.predictor_ = now.predictor_.calibrated(
                 X,
@@ -110,6 +116,7 @@ class FittedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
                 groups=groups,
                 weights=weights,
                 clusters=clusters,
+                ids=ids,
                 replace=replace,
                 population=population,
             )
@@ -227,6 +234,7 @@ class FittedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups: Any = None,
         weights: Any = None,
         clusters: Any = None,
+        ids: Any = None,
         in_order: bool = False,
         false_alarm_rate: float = 0.01,
         by: Any = None,
@@ -244,6 +252,9 @@ class FittedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             Predictions, if there is no estimator.
         groups : array-like or str, optional
             Labels of the groups of the rows, if the calibration has groups; see `predict_interval`.
+        ids : array-like or str, optional
+            Ids of the rows, or the name of their column in X; by default the column of the fit, if X has it. The
+            evaluation lists the widest intervals and the outcomes that were missed farthest.
         by : array-like or str, optional
             Labels or numbers to test coverage by, or the name of their column in X. The column need not be a feature.
         in_order : bool, default=False
@@ -265,6 +276,7 @@ class FittedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups, weights = now._columns(X, groups, weights)
         predictor = now._fitted_predictor()
         clusters = cluster_column_of(predictor._model, X, clusters)
+        names = ids_of(predictor._model, X, ids, len(_tables.outcomes(y)))
         tested = by_of(X, by, len(_tables.outcomes(y)), predictor._labelled())
         X, predictions = now._inputs(features_without(X, by, predictor.features), y_pred)
         return predictor.evaluate(
@@ -275,6 +287,7 @@ class FittedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             groups=groups,
             weights=weights,
             clusters=clusters,
+            ids=names,
             in_order=in_order,
             false_alarm_rate=false_alarm_rate,
             by=tested,

@@ -134,6 +134,7 @@ def add_rows(
     replace: str = "replace=True",
     weights: Any = None,
     clusters: Any = None,
+    ids: list[str] | None = None,
 ) -> None:
     """Add rows to a calibration. Rows used to fit the model or already in the calibration set are rejected, and so is a
     calibration with scores of another model; the error message suggests `replace`."""
@@ -146,7 +147,7 @@ def add_rows(
     numbers, labels = (None, None) if group_of_row is None else group_of_row
     ratios = _weights.for_model(model, weights, table.rows)
     blocks = cluster_numbers(clusters, table.rows)
-    columns = {"groups": numbers, "labels": labels, "weights": ratios, "clusters": blocks}
+    columns = {"groups": numbers, "labels": labels, "weights": ratios, "clusters": blocks, "ids": ids}
     shard.add_rows(model, _core.Rows(table, outcomes, y_pred, keys=keys, first_row=first_row, **columns), replace)
     residuals = outcomes - model.predictions(table, y_pred)
     if warning := model.in_sample_warning(residuals):

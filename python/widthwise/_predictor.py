@@ -15,6 +15,7 @@ from ._by import by_of
 from ._calibration import Calibration
 from ._evaluation import Evaluation, evaluator_of
 from ._groups import column_of, for_prediction
+from ._ids import ids_of
 from ._intervals import interval_frame
 from ._model import HOW_TO_CALIBRATE, HasModel, Origin, add_rows, inputs_of, load_model
 from ._options import Guarantee, Levels, guarantee_of, guarantee_text, is_level, levels_of, probabilities_of, real
@@ -268,6 +269,7 @@ class Predictor(HasModel):
         groups: Any = None,
         weights: Any = None,
         clusters: Any = None,
+        ids: Any = None,
         in_order: bool = False,
         false_alarm_rate: float = 0.01,
         by: Any = None,
@@ -285,6 +287,9 @@ class Predictor(HasModel):
         clusters : array-like or str, optional
             Labels of clusters, or the name of their column in X. The verdict on a model with clusters needs them;
             by default they are the column of X that the model was fitted with.
+        ids : array-like or str, optional
+            Ids of the rows, or the name of their column in X; by default the column of the fit, if X has it. The
+            evaluation lists the widest intervals and the outcomes that were missed farthest.
         by : array-like or str, optional
             Labels or numbers to test coverage by, or the name of their column in X. The column need not be a feature.
         in_order : bool, default=False
@@ -304,9 +309,10 @@ class Predictor(HasModel):
         ratios = self._weights(X, weights, table.rows)
         numbers = self._groups(X, groups, table.rows)
         blocks = cluster_numbers(cluster_column_of(self._model, X, clusters), table.rows)
+        names = ids_of(self._model, X, ids, table.rows)
         rate = real(false_alarm_rate, "false_alarm_rate") if in_order else None
         evaluator = evaluator_of(self._model, levels, false_alarm_rate=rate, conditional=conditional, by=tested)
-        columns = {"groups": numbers, "weights": ratios, "clusters": blocks}
+        columns = {"groups": numbers, "weights": ratios, "clusters": blocks, "ids": names}
         evaluator.add(_core.Rows(table, outcomes, predictions, **columns))
         evaluation = Evaluation.of(evaluator.report(tested))
         if seen := evaluation["seen"]:
@@ -322,6 +328,7 @@ class Predictor(HasModel):
         groups: Any = None,
         weights: Any = None,
         clusters: Any = None,
+        ids: Any = None,
         key: Any = None,
         replace: bool = False,
         population: str | None = None,
@@ -343,6 +350,9 @@ class Predictor(HasModel):
         clusters : array-like or str, optional
             Labels of clusters, or the name of their column in X, if the model was fitted with clusters. By default the
             column of X that the model was fitted with.
+        ids : array-like of shape (n,) or str, optional
+            Ids of the rows, which messages name, or the name of their column in X. By default the column of the fit, if
+            X has it.
         key : array-like of int, optional
             Unique number of each row, across calls. The result is then identical to the byte for any order of the rows
             and any split into calls. By default rows are identified by the content of the table and their position.
@@ -356,7 +366,9 @@ class Predictor(HasModel):
         found = column_of(model, X, groups)
         ratios = _weights.column_of(model, X, weights)
         blocks = cluster_column_of(model, X, clusters)
-        add_rows(model, shard, *inputs_of(model, X, y_pred), found, y, key, weights=ratios, clusters=blocks)
+        names = ids_of(model, X, ids, len(_tables.outcomes(y)))
+        inputs = inputs_of(model, X, y_pred)
+        add_rows(model, shard, *inputs, found, y, key, weights=ratios, clusters=blocks, ids=names)
         return Predictor._of(model.with_calibration(shard), self._origin)
 
     def _checked_levels(self, confidence_level: Levels | None, *, warns: bool = True) -> list[float]:

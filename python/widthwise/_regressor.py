@@ -22,6 +22,7 @@ from . import _core, _predictions, _tables, _weights
 from ._estimator import ForeignEstimator, predictions_of
 from ._fit_rows import FitRows
 from ._fitted_regressor import ESTIMATOR_COLUMNS, FittedRegressor, is_frame, with_numbers
+from ._ids import ids_of_fit
 from ._localizer import Base, Localizer, one_prediction
 from ._options import Goal, Guarantee, Levels, LevelWindow, option_texts, range_of, step_of, whole, word
 from ._predictor import Predictor
@@ -259,6 +260,7 @@ class WidthwiseRegressor(FittedRegressor):
         time: Any = None,
         shift_to: Any = None,
         sample_weight: Any = None,
+        ids: Any = None,
         **fit_params: Any,
     ) -> WidthwiseRegressor:
         """Fit estimator, localizer and calibration.
@@ -303,6 +305,9 @@ class WidthwiseRegressor(FittedRegressor):
         sample_weight : array-like of shape (n,), optional
             Weights of the rows for training, at least 0: estimator and localizer count a row by its weight. The
             calibration does not, so coverage holds for the population of rows, each of which counts once.
+        ids : array-like of shape (n,), optional
+            Ids of the rows, such as order numbers. Messages about rows name them, and `evaluate` lists rows by them. X
+            should not contain them.
         **fit_params
             Further parameters for ``fit`` of the estimator. Each fold and the final fit get their rows of values with one
             element per row. With metadata routing of scikit-learn, those that the estimator requests.
@@ -320,6 +325,7 @@ class WidthwiseRegressor(FittedRegressor):
             "time": time,
             "shift_to": shift_to,
             "sample_weight": sample_weight,
+            "ids": ids,
         }
         fitted._fit(_Given(_tables.named(X), y, y_pred, y_pred_cv, columns, fitted._routed(fit_params)))
         with self._lock():
@@ -375,8 +381,10 @@ class WidthwiseRegressor(FittedRegressor):
         if groups[1] is None and self.pool_groups != "none":
             raise ValueError("pool_groups needs the labels of the rows; pass them as groups= to fit")
         X, y = self._validated(X, given.y)
+        ids = ids_of_fit(columns["ids"], len(y), _tables.names_of(X))
         space = {"outcome_range": range_of(self.outcome_range), "outcome_step": step_of(self.outcome_step)}
-        _core.check_outcomes(y, option_texts(space, "fit_options"))  # all rows at once, before any is set aside
+        # All rows at once, before any is set aside.
+        _core.check_outcomes(y, option_texts(space, "fit_options"), ids[1] or [])
         features = _tables.read_features(X, self.categorical_features)
         features.warn()
         return X, FitRows(features, y, target).with_columns(
@@ -384,6 +392,7 @@ class WidthwiseRegressor(FittedRegressor):
             weights=weights,
             blocks=(columns["clusters"], columns["time"]),
             sample_weight=columns["sample_weight"],
+            ids=ids,
             shift_to=columns["shift_to"],
         )
 

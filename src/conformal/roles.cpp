@@ -112,7 +112,23 @@ constexpr RoleEntry kEntries[] = {
      .most = kLargestFloat,
      .needed = "the fit has sample weights{}; pass the sample weight of every row",
      .help = "column of weights for training, at least 0: base model and localizer count a row by its weight, the "
-             "calibration does not. Not used as a feature unless listed in --features"}};
+             "calibration does not. Not used as a feature unless listed in --features"},
+    {.role = Role::kId,
+     .name = "id",
+     .plural = "ids",
+     .value = "id",
+     .kind = RoleKind::kText,
+     .steps = {Step::kFit, Step::kCalibrate, Step::kPredict, Step::kEvaluate},
+     .is_feature = false,
+     .missing = "allowed; the number of the row names it",
+     .expected = "",
+     .least = -kInfinity,
+     .most = kInfinity,
+     .needed = "the rows have ids{}; pass the id of every row",
+     .help =
+         "column of identifiers of rows, such as order numbers: messages name rows by them, 'predict' always copies "
+         "the column, and 'evaluate' lists the widest and the missed rows. Not used as a feature unless listed in "
+         "--features"}};
 static_assert(std::size(kEntries) == kRoles);
 
 constexpr const char* kOneWeights =

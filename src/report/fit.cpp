@@ -136,6 +136,7 @@ std::string to_json(const FitResult& result, const std::optional<FitFiles>& file
       {{"target", parts.target},
        {"group", internal::or_null(parts.columns[Role::kGroup])},
        {"cluster", internal::or_null(parts.columns[Role::kCluster])},
+       {"id", internal::or_null(parts.columns[Role::kId])},
        {"time", internal::or_null(result.model.scheme().options().columns[Role::kTime])},
        {"features", parts.features},
        {"fit_rows", report.fit_rows},

@@ -163,6 +163,7 @@ std::string to_json(const ModelReport& report) {
        {"upper_prediction", internal::or_null(parts.upper_prediction)},
        {"group", internal::or_null(parts.columns[Role::kGroup])},
        {"cluster", internal::or_null(parts.columns[Role::kCluster])},
+       {"id", internal::or_null(parts.columns[Role::kId])},
        {"cluster_rule", internal::cluster_rule_json(description)},
        {"pool_groups", parts.pool_groups},
        {"weight", internal::or_null(parts.columns[Role::kWeight])},

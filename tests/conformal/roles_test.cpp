@@ -149,12 +149,15 @@ TEST(Roles, AreThoseOfTheDocuments) {
 TEST(Rows, SlicesAndSelectionsHaveAllColumns) {
   const std::vector<double> numbers = {0, 1, 2, 3};
   const std::vector<std::int64_t> labels = {10, 11, 12, 13};
+  const std::vector<std::string> texts = {"0", "1", "2", "3"};
   Rows rows{.x = {numbers.data(), 4, 1}, .predictions = numbers};
   for_each_column(rows, [&](Role, auto& values) {
     if constexpr (std::is_same_v<std::decay_t<decltype(values)>, std::span<const double>>) {
       values = numbers;
-    } else {
+    } else if constexpr (std::is_same_v<std::decay_t<decltype(values)>, std::span<const std::int64_t>>) {
       values = labels;
+    } else {
+      values = texts;
     }
   });
   const Rows part = rows.slice(1, 2);
@@ -162,15 +165,27 @@ TEST(Rows, SlicesAndSelectionsHaveAllColumns) {
   const RoleColumns selected(rows, order);
   Rows some;
   selected.set(some);
-  for_each_column(part, [](Role, const auto& values) {
+  const auto last_digit = [](const auto& value) {
+    if constexpr (std::is_arithmetic_v<std::decay_t<decltype(value)>>) {
+      return static_cast<int>(value) % 10;
+    } else {
+      return std::stoi(value);
+    }
+  };
+  for_each_column(part, [&](Role, const auto& values) {
     ASSERT_EQ(values.size(), 2U);
-    EXPECT_EQ(static_cast<int>(values[0]) % 10, 1);
+    EXPECT_EQ(last_digit(values[0]), 1);
   });
-  for_each_column(some, [](Role, const auto& values) {
+  for_each_column(some, [&](Role role, const auto& values) {
+    if (role == Role::kId) {
+      EXPECT_TRUE(values.empty());  // no step that selects rows names them
+      return;
+    }
     ASSERT_EQ(values.size(), 2U);
-    EXPECT_EQ(static_cast<int>(values[0]) % 10, 2);
-    EXPECT_EQ(static_cast<int>(values[1]) % 10, 0);
+    EXPECT_EQ(last_digit(values[0]), 2);
+    EXPECT_EQ(last_digit(values[1]), 0);
   });
+  EXPECT_EQ(part.name_of_row(1), "row 2, id 2");
   rows.weights = rows.weights.first(3);
   EXPECT_EQ(message_of([&] { rows.check_shapes("fit"); }, ErrorCode::kShapeMismatch), "fit: 4 rows of x but 3 weights");
 }
