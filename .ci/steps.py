@@ -280,7 +280,7 @@ def steps(outside: Path) -> list[Step]:
         package.tests("clusters", "python: Spark, Dask and Ray", folder, "-m", "cluster"),
         package.with_package(
             "guarantee",
-            "the guarantee, through every face",
+            "the guarantee, through every interface",
             *PYTEST[1:],
             "tests/guarantee",
             read=pytest_lines(),
@@ -335,7 +335,7 @@ def steps(outside: Path) -> list[Step]:
     ]
     if DATA:
         name = "field-quick"
-        title = "experiments: quick form of the field"
+        title = "experiments: quick form of the comparison"
         listed.append(package.with_package(name, title, "-m", "experiments.field", "--quick", read=passed))
     return listed
 

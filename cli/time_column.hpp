@@ -19,8 +19,8 @@ class TimeColumn {
   /// The column as a reader selects it; this has to outlive the reader.
   [[nodiscard]] SelectedColumn select(const TableReader& reader, const std::string& name);
 
-  /// Append the times of the rows of a batch, in whose numbers the column has this place. Throws kBadData, with file
-  /// and row, for a missing time or text that is no date.
+  /// Append the times of the rows of a batch, in whose numbers the column has this position. Throws kBadData, with
+  /// file and row, for a missing time or text that is no date.
   void append(const TableBatch& batch, std::size_t place, const std::string& file, std::vector<Moment>& times);
 
  private:

@@ -215,7 +215,7 @@ def test_infinite_intervals(model, fresh):
     small.predict_interval(fresh.X, confidence_level=0.9677)  # which it can: no warning
     text = Page(made.html).text
     assert "Coverage at every level" in text
-    assert "How wide intervals are" not in text
+    assert "Interval widths" not in text
 
     some = verdict_of(small, fresh.X, fresh.y, confidence_level=[0.99, 0.8, 0.9])
     assert some.headline.startswith("The intervals of 80% and 90% are valid; ")

@@ -529,7 +529,7 @@ std::string to_html(const EvaluationPage& page) {
   main += gallery.take("Where coverage holds", by_note);
   main += evenness(page.report);
   main += goals_section(page) + fitted(page) + guarantee_section(page, level);
-  // The page loads no other resources.
+  // The report loads no other resources.
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +
