@@ -20,8 +20,8 @@ def tables_of(text):
     return tables
 
 
-@pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the field was not run yet")
-def test_the_comparison_has_the_table_and_the_picture_of_the_field():
+@pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the comparison was not run yet")
+def test_the_page_has_the_table_and_the_picture_of_the_results():
     comparison = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
     page = (RESULTS / "field.md").read_text(encoding="utf-8")
     in_short = page[page.index("## In short") :]
@@ -29,7 +29,7 @@ def test_the_comparison_has_the_table_and_the_picture_of_the_field():
     assert "experiments/results/field.png" in comparison
 
 
-@pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the field was not run yet")
+@pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the comparison was not run yet")
 def test_the_comparison_says_what_narrow_is_narrower_than():
     """No other method is narrower than narrow on any data set; where one is as narrow, or another goal of ours narrower,
     the page says so."""
