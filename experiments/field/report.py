@@ -46,7 +46,7 @@ class Collection:
     about : first paragraphs of the page
     datasets : its data sets in the order of the page
     checks : its required results
-    panels : data sets of the picture that docs/comparison.md shows; every data set has a picture if there are any
+    panels : data sets of the picture that docs/other-libraries.md shows; every data set has a picture if there are any
     """
 
     stem: str
