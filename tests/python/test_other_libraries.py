@@ -189,7 +189,7 @@ def test_intervals_are_added_to_arrow_batches(predictor, table):
         predictor.add_intervals(table.drop_columns("ratio"))
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_ray_gives_the_librarys_intervals(ray, predictor, table, tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
