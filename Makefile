@@ -98,7 +98,7 @@ python: ## install the Python package into the active environment and run its te
 	python3 -B -m pytest -p no:cacheprovider --config-file=tests/python/pytest.ini --doctest-modules --pyargs widthwise
 
 .PHONY: experiments
-experiments: ## run the suites of the paper and of the field (hours; needs WIDTHWISE_DATA, see experiments/README.md)
+experiments: ## run the suites of the paper and of the comparison (hours; needs WIDTHWISE_DATA, see experiments/README.md)
 	$(call configure_and_build,release)
 	WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -m experiments.paper
 	WIDTHWISE_PROGRAM=$(CURDIR)/build/release/cli/widthwise python3 -m experiments.field

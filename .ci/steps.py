@@ -255,7 +255,7 @@ def steps(outside: Path) -> list[Step]:
         build("release", cores=CORES),
         package.wheel(),
         package.install_wheel(),
-        package.tests("python", "python: tests of the package", folder, "-m", "not cluster", measured=measured),
+        package.tests("python", "python: tests of the package", folder, "-m", "not distributed", measured=measured),
         build(
             "asan-ubsan",
             cores=1,
@@ -277,10 +277,10 @@ def steps(outside: Path) -> list[Step]:
         ),
         program_tests("cli", "release: the command line"),
         program_tests("distributed", "release: several processes", measured=r"^(exp|affine|[0-9]+ kills).*$"),
-        package.tests("clusters", "python: Spark, Dask and Ray", folder, "-m", "cluster"),
+        package.tests("systems", "python: Spark, Dask and Ray", folder, "-m", "distributed"),
         package.with_package(
             "guarantee",
-            "the guarantee, through every face",
+            "the guarantee, through every interface",
             *PYTEST[1:],
             "tests/guarantee",
             read=pytest_lines(),
@@ -335,7 +335,7 @@ def steps(outside: Path) -> list[Step]:
     ]
     if DATA:
         name = "field-quick"
-        title = "experiments: quick form of the field"
+        title = "experiments: quick form of the comparison"
         listed.append(package.with_package(name, title, "-m", "experiments.field", "--quick", read=passed))
     return listed
 

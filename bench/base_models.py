@@ -4,8 +4,8 @@
     python -m bench.base_models bike        # some data sets
     python -m bench.base_models casp --splits 1 --losses trees quarter    # the losses whose name contains a word
 
-Intervals are made and measured on parts of the fitting rows of the field's first splits, so that no test row of the
-field takes part. Processor time of the base model's six fits (five folds and one) and mean widths at 90%, both relative
+Intervals are made and measured on parts of the fitting rows of the comparison's first splits, so that no test row of
+the comparison takes part. Processor time of the base model's six fits (five folds and one) and mean widths at 90%, both relative
 to squared error, geometric means over the data sets and splits.
 """
 

@@ -47,7 +47,7 @@ class EvaluatedTable {
 
   [[nodiscard]] const EvaluationReport& report() const { return report_; }
 
-  /// The page of the report, with EvaluatedLevels::kAll.
+  /// The contents of the HTML report, with EvaluatedLevels::kAll.
   [[nodiscard]] EvaluationPage page() const { return evaluator_.page(report_); }
 
   /// Warn of missing calibration rows and of labels that the model does not know.

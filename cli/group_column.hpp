@@ -27,8 +27,8 @@ class GroupColumn {
   /// The columns as a reader selects them; this has to outlive the reader.
   [[nodiscard]] std::vector<SelectedColumn> select(std::span<const std::string> names);
 
-  /// Append the groups of the rows of a batch, in whose numbers the selected columns end before this place; kNoGroup
-  /// without a label. Returns the place of the first of them.
+  /// Append the groups of the rows of a batch, in whose numbers the selected columns end before this position;
+  /// kNoGroup without a label. Returns the position of the first of them.
   std::size_t append(MatrixView numbers, std::size_t end, std::vector<std::int64_t>& groups);
 
  private:
@@ -37,9 +37,9 @@ class GroupColumn {
 
   std::function<std::int64_t(std::string_view)> number_of_;
   std::deque<Labels> labels_;  // of each column; readers borrow them
-  // For each column after the first: the places of combinations, by the place before it and the label of the column.
+  // For each column after the first: the indices of combinations, by the index before it and the label of the column.
   std::vector<std::unordered_map<std::uint64_t, std::size_t>> places_;
-  std::vector<std::optional<std::int64_t>> numbers_;  // of the groups, by place
+  std::vector<std::optional<std::int64_t>> numbers_;  // of the groups, by index
 };
 
 }  // namespace widthwise::cli

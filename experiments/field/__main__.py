@@ -1,4 +1,4 @@
-"""Compare with the field: `python -m experiments.field`."""
+"""Compare with other methods: `python -m experiments.field`."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def developed(table: Table, datasets: list[str]) -> list[Check]:
 
 
 def untouched(table: Table, datasets: list[str]) -> list[Check]:
-    """The checks of the untouched collection, fixed before it was first run."""
+    """The checks of the held-out collection, fixed before it was first run."""
     return [
         coverage_in_band(table),
         default_on_the_front(table, datasets),

@@ -1,4 +1,4 @@
-"""The data sets of both collections of the field by name."""
+"""The data sets of both collections of the comparison by name."""
 
 from __future__ import annotations
 

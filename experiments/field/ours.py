@@ -1,4 +1,4 @@
-"""All variants of widthwise in the field: goals, transforms, sides, levels; trees, nets and their average."""
+"""All variants of widthwise in the comparison: goals, transforms, sides, levels; trees, nets and their average."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inputs and the measurements of every method of the field: the same rows, base model, levels and metrics."""
+"""The inputs and the measurements of every method of the comparison: the same rows, base model, levels and metrics."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Collection:
     about : first paragraphs of the page
     datasets : its data sets in the order of the page
     checks : its required results
-    panels : data sets of the picture that docs/comparison.md shows; every data set has a picture if there are any
+    panels : data sets of the picture that docs/other-libraries.md shows; every data set has a picture if there are any
     """
 
     stem: str
@@ -59,11 +59,11 @@ class Collection:
 
 FIELD = Collection(
     "field",
-    "The field: comparison with other methods",
+    "Comparison on seven data sets",
     (
         "This page compares widthwise with methods of other libraries and papers on the same rows. It is written by "
         "`python -m experiments.field`. widthwise was developed on these data sets; "
-        "[field_untouched.md](field_untouched.md) is the comparison on data sets that no setting was chosen with.",
+        "[field_untouched.md](field_untouched.md) is the comparison on held-out data sets.",
     ),
     DEVELOPED,
     checks.developed,

@@ -1,4 +1,4 @@
-"""The jobs of the field: one job measures every method on one split of a data set."""
+"""The jobs of the comparison: one job measures every method on one split of a data set."""
 
 from __future__ import annotations
 

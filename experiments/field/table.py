@@ -1,4 +1,4 @@
-"""The records of the field by cell, with the statistics for the page and the pictures."""
+"""The records of the comparison by cell, with the statistics for the page and the pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare with the field on untouched data sets, after all settings are frozen: `python -m experiments.field.untouched`."""
+"""Compare on held-out data sets, after all settings are frozen: `python -m experiments.field.untouched`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FROZEN = "3b160490b6"
 
 DATASETS = tuple(sorted(data_more.names("untouched"), key=rows, reverse=True))
 
-# The quick form never runs on untouched data.
+# The quick form never runs on held-out data.
 QUICK_DATASET = "airfoil"
 
 # Splits by number of rows: the first entry whose rows are enough. Small test parts measure coverage poorly and need
@@ -40,7 +40,7 @@ def jobs(quick: bool) -> list[Job]:
 
 COLLECTION = report.Collection(
     "field_untouched",
-    "The field on untouched data sets",
+    "Comparison on held-out data sets",
     (
         "This page compares widthwise with the methods of [field.md](field.md) on 19 data sets that no default, "
         "threshold or setting was chosen with. It is written by `python -m experiments.field.untouched`. "

@@ -54,7 +54,7 @@ def write(folder: Path) -> list[Check]:
 
 
 def coverage_holds(table: Table) -> Check:
-    """Coverage over all splits is at most three standard errors below the level, as in the field."""
+    """Coverage over all splits is at most three standard errors below the level, as in the comparison."""
     failures = []
     for (dataset, method, alpha), records in table.items():
         part = data.FACTS[dataset]["rows"] / 5  # rows that calibrate, and rows that test

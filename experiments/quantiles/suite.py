@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Split:
-    """The rows of the field's split of the same number, and the quantile models."""
+    """The rows of the comparison's split of the same number, and the quantile models."""
 
     def __init__(self, dataset: data.Dataset, number: int) -> None:
         fit, cal, test = split_rows(len(dataset.y), number)
@@ -107,7 +107,7 @@ def methods(split: Split) -> Iterator[tuple[str, Floats, float]]:
 
 
 def work(job: SplitJob) -> list[Record]:
-    """Measure every method. Intervals are clipped to the range of y in the fitting rows, as in the field."""
+    """Measure every method. Intervals are clipped to the range of y in the fitting rows, as in the comparison."""
     warnings.simplefilter("ignore")  # MAPIE and LightGBM warn about names of columns
     split = Split(data.load(job.dataset), job.split)
     found: list[Record] = []

@@ -354,7 +354,7 @@ struct SidedScore {
 /// exchangeable, and coverage holds on average over them (docs/groups.md). It depends on labels alone which groups are
 /// small.
 ///
-/// With clusters, ClusterRule::form says what counts (docs/groups.md). Both forms are valid for rows of a new cluster
+/// With clusters, ClusterRule::form states what counts (docs/groups.md). Both forms are valid for rows of a new cluster
 /// if clusters are exchangeable, and rows within a cluster as well.
 /// - rows: every row has weight 1, and the new row the size of its cluster. A row of the new population is a row of a
 ///   cluster that is drawn in proportion to its size, so clusters are exchangeable with these weights. The size is

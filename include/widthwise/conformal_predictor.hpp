@@ -121,7 +121,7 @@ class ConformalPredictor {
   /// Write quantiles of the predictive distribution at k probabilities: out is n x k. They are ranks of the signed
   /// scores, on either side of the prediction, and ascend with the probability. They are conservative: y is at most the
   /// quantile of t >= 0.5 with probability >= t (rank ceil((n + 1) t)), and at least that of t < 0.5 with probability
-  /// >= 1 - t (rank floor((n + 1) t)). Each is rounded by itself to the step of the outcomes, if there is one: a
+  /// >= 1 - t (rank floor((n + 1) t)). Each is rounded separately to the step of the outcomes, if there is one: a
   /// quantile of t < 0.5 up and one of t >= 0.5 down, so that the former may then be the larger one.
   void quantiles(const PredictionRows& rows, std::span<const Level> probabilities, MutableMatrixView out,
                  const OutcomeSpace& space = {}) const;

@@ -30,7 +30,7 @@ class RowSample;
 struct EvaluatorOptions {
   std::vector<Level> levels = {};  ///< of the evaluation; by default those of the model
 
-  /// Levels at which only the covered rows are counted, such as page_levels for the page of an evaluation.
+  /// Levels at which only the covered rows are counted, such as page_levels for a report.
   std::vector<Level> counted_levels = {};
 
   /// The rows are in time order: test that they are exchangeable with the calibration rows.
@@ -91,8 +91,8 @@ class Evaluator {
   /// The expected coverage at each of the counted levels, of all together with a probability of kVerdictConfidence.
   [[nodiscard]] std::vector<CoverageSpread> expected() const;
 
-  /// The page of a report of this evaluation, to which the caller may add a title, advice and results of `fit`. It
-  /// borrows the report and the rows of this object. Throws kInvalidArgument for given intervals.
+  /// The contents of an HTML report on this evaluation, to which the caller may add a title, advice and results of
+  /// `fit`. It borrows the evaluation and the rows of this object. Throws kInvalidArgument for given intervals.
   [[nodiscard]] EvaluationPage page(const EvaluationReport& report) const;
 
  private:

@@ -16,7 +16,7 @@ namespace widthwise {
 
 /// Options of ExchangeabilityMonitor.
 struct ExchangeabilityOptions {
-  double false_alarm_rate = 0.01;  ///< maximum probability of an alarm, ever, if rows are exchangeable; in (0, 1)
+  double false_alarm_rate = 0.01;  ///< maximum probability of ever raising an alarm if rows are exchangeable; in (0, 1)
   std::uint64_t seed = 0;          ///< of the random numbers that break ties
 };
 
@@ -35,8 +35,8 @@ struct ExchangeabilityAlarm {
 /// are small by chance, all of them are small. With groups, the p-value of a row is that within its group.
 ///
 /// A mixture of bets multiplies a capital of 1, which has no tendency to grow as long as the p-values are uniform. The
-/// alarm is raised when the capital reaches 1 / false_alarm_rate (Ville's inequality). The capital is invested bit by
-/// bit over the whole stream, so the detection delay grows only with the logarithm of the rows before a change
+/// alarm is raised when the capital reaches 1 / false_alarm_rate (Ville's inequality). The capital is invested
+/// gradually over the whole stream, so the detection delay grows only with the logarithm of the rows before a change
 /// (docs/mathematics.md).
 ///
 /// Memory is bounded: up to kMaxMarks rows per group are kept as marks, and of all others only the number between two

@@ -59,7 +59,7 @@ struct ModelParts {
   /// Name of the column of upper quantiles, if `prediction` is that of lower quantiles; else empty. f(x) is then the
   /// centre of both, as it is for a base model with two outputs.
   std::string upper_prediction = {};
-  RoleNames columns = {};                             ///< names of the columns by role that rows have later, too
+  RoleNames columns = {};                             ///< names of the columns by role that later rows have as well
   ClusterForm cluster_coverage = ClusterForm::kRows;  ///< what counts once, if there are clusters
   std::uint64_t max_cluster_size = 0;  ///< number of rows that a new cluster has at most, as declared; 0: unknown
   std::uint64_t fit_cluster_size = 0;  ///< number of rows of the largest cluster of the training rows; 0: unknown

@@ -9,8 +9,9 @@
 
 namespace widthwise {
 
-/// A number or a date, in an order without rounding: every date from attoseconds on, and every integer of 64 bits, has
-/// a place of its own. A double alone rounds integers above 2^53 and, in seconds, dates to about 100 ns.
+/// A number or a date, in an order without rounding: every two dates that differ by an attosecond or more, and every
+/// two integers of 64 bits, are distinct. A double alone rounds integers above 2^53 and, in seconds, dates to about 100
+/// ns.
 struct Moment {
   double number = 0;      ///< the number, or the seconds since 1970, rounded to a double
   std::int64_t rest = 0;  ///< of an integer, or of the seconds: what the double leaves out

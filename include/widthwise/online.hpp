@@ -45,8 +45,9 @@ struct OnlineOptions {
   std::optional<double> step = std::nullopt;
 
   /// Number of recent rows for the quantiles (adaptive method) and for the recent coverage, from 1 to 1,000,000. A
-  /// thousand rows estimate a level of 0.9 to a percentage point and support levels up to 0.999; older rows say little
-  /// about a drifting stream. Quantiles use 10 mean delays if that is more, because one batch may differ from the next.
+  /// thousand rows estimate a level of 0.9 to a percentage point and support levels up to 0.999; older rows are of
+  /// little use for a drifting stream. Quantiles use 10 mean delays if that is more, because one batch may differ from
+  /// the next.
   std::uint64_t window_rows = 1000;
 
   /// Maximum probability of an alarm if the stream is exchangeable with the calibration rows, in (0, 1); 0: no alarm.

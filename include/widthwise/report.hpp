@@ -209,7 +209,7 @@ struct PageFit {
   std::string summary = {};       ///< FitReport::summary
 };
 
-/// An evaluation, with the rows that the pictures of its report show.
+/// The contents of an HTML report: an evaluation, and the rows that the pictures show.
 struct EvaluationPage {
   const Model& model;                         ///< that made the intervals; borrowed
   const EvaluationReport& report;             ///< with EvaluationReport::model

@@ -103,7 +103,7 @@ enum class Choice {
   kOutcomeQuantiles,     ///< quantiles of the outcome
   kOneModel,             ///< what needs one model per row; its name is what
   kBins,                 ///< coverage by the values of a column
-  kPictures,             ///< the page of an evaluation
+  kPictures,             ///< the pictures of an evaluation
   kConditional,          ///< the estimate of conditional coverage
   kClusterCoverage,      ///< a choice of what counts once
   kMaxClusterSize,       ///< a declared size of clusters

@@ -136,7 +136,7 @@ void bind_plans(nb::module_& module) {
       nb::arg("level"), nb::arg("guarantee") = marginal);
 }
 
-/// Functions for pages of evaluations.
+/// Functions for reports on evaluations.
 void bind_page(nb::module_& module) {
   module.def(
       "page_levels",

@@ -109,7 +109,7 @@ struct Plan {
 };
 
 /// The model, and its report as JSON and as text. The predictions are those of a plan or of the rows; "cross_validated"
-/// among the names says that other models than the deployed one made them.
+/// among the names means that other models than the deployed one made them.
 std::tuple<Model, std::string, std::string> fit_model(const GivenRows& rows, const ColumnNames& names,
                                                       const Categories& categories, const Table* shift_to,
                                                       const OptionValues& options, const OptionValues& trainers,

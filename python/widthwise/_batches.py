@@ -363,7 +363,7 @@ class _Scored:
 # ---- distributed systems
 
 
-class Cluster(ABC):
+class DistributedSystem(ABC):
     """Prediction and calibration of a distributed frame. A subclass implements one engine."""
 
     def predict_interval(

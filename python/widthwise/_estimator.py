@@ -56,7 +56,7 @@ class ForeignEstimator:
     steps: Steps
 
     def fit(self, localizer: Localizer, rows: FitRows, splits: dict[str, str]) -> list[Fitted]:
-        """Fit as the plan of the rows says, then the localizer, which calibrates; return the deployed estimators."""
+        """Fit by the plan of the rows, then the localizer, which calibrates; return the deployed estimators."""
         plan = self._plan(localizer, rows, splits)
         parts = plan.parts
         self.steps.plan("estimator", sum(len(folds) + 1 for _, _, folds in parts))

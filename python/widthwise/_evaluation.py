@@ -70,7 +70,7 @@ class Evaluation(PrintedReport):
         return cls(report.to_json(), report.to_text())
 
     def _repr_html_(self) -> str:
-        """A short form for notebooks: the verdict and a table of the levels, with the whole text behind a click."""
+        """A short form for notebooks: the verdict and a table of the levels, and the whole text in a section that opens on a click."""
         with_slab = any(level["worst_slab"] for level in self["levels"])
         heads = ["Level", "Verdict", "Coverage", "Expected", "Mean width"] + ["Worst slab"] * with_slab
         rows = []
@@ -92,7 +92,7 @@ class Evaluation(PrintedReport):
 
     @property
     def valid(self) -> bool:
-        """Whether the rows are new to the model and no level was found to be broken."""
+        """Whether the rows are new to the model and no level has a coverage below its expected range."""
         broken = ("too low", _core.SEEN_VERDICT)
         return all(level["verdict"]["word"] not in broken for level in self["levels"])
 

@@ -1,4 +1,4 @@
-"""The rows of a fit: features, outcomes, and what is known of the rows beside."""
+"""The rows of a fit: features, outcomes and columns by role."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class FitRows(NamedTuple):
         )
 
     def names(self, predictions: Predictions | None = None) -> dict[str, str]:
-        """The names of the columns by role; the model file tells columns by their names, so they differ."""
+        """The names of the columns by role; the model file identifies columns by their names, so they differ."""
         features = self.features.table.names
         target = unused(self.target, features)  # an array may have inherited the name of a feature
         prediction = unused("y_pred" if predictions is None else predictions.name, [target, *features])

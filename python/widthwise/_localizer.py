@@ -89,8 +89,8 @@ class Localizer(HasModel):
     random_state : int, default=0
         Random seed.
     n_jobs : int, optional
-        Training threads. By default, and for -1, as many as the size of the table is worth and this process may use:
-        CPU affinity, the cgroup's CPU quota and ``OMP_NUM_THREADS`` are limits.
+        Training threads. By default, and for -1, chosen by the size of the table; CPU affinity, the cgroup's CPU quota
+        and ``OMP_NUM_THREADS`` are limits.
     verbose : int, default=0
         1 shows the progress of `fit` with the time left, on standard error: one line that a terminal or notebook redraws.
     compare : bool, default=True
@@ -197,8 +197,8 @@ class Localizer(HasModel):
     ) -> Localizer:
         """Train on rows with out-of-sample predictions: `y_pred` or `y_pred_cv`.
 
-        Nothing is calibrated here. Both kinds train well; the calibration rows that follow (`calibrate`) must be
-        predicted by the deployed model, whichever trained.
+        Nothing is calibrated here. Both kinds suit training; the deployed model predicts the calibration rows
+        (`calibrate`) in either case.
 
         Parameters
         ----------

@@ -17,7 +17,7 @@ def interval_score(intervals: Any, y: Any, confidence_level: Levels = 0.9, *, sa
 
     The score of a row is the width of its interval, plus ``2 / (1 - confidence_level)`` times the distance of the outcome
     from the interval if it is outside. Its expectation is lowest for the true quantiles ``(1 - confidence_level) / 2`` and
-    ``(1 + confidence_level) / 2``, so it rewards narrow intervals and punishes outcomes that are missed.
+    ``(1 + confidence_level) / 2``, so it rewards narrow intervals and penalises outcomes that are missed.
 
     Parameters
     ----------

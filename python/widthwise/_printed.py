@@ -1,4 +1,4 @@
-"""Reports of the C++ library as dicts that print as text."""
+"""Results of the C++ library as dicts that print as text."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ class PrintedReport(dict[str, Any]):
 
 
 class FitReport(PrintedReport):
-    """The report of a fit: a dict with the keys of ``widthwise fit --json`` that prints as its text."""
+    """The fit report: a dict with the keys of ``widthwise fit --json`` that prints as its text."""

@@ -47,7 +47,7 @@ class _Given(NamedTuple):
 
 
 class WidthwiseRegressor(FittedRegressor):
-    """Honest prediction intervals around the predictions of any regressor.
+    """Calibrated prediction intervals around the predictions of any regressor.
 
     `fit` sets calibration rows aside, cross-fits the estimator on the others, learns from its out-of-sample errors how
     uncertainty depends on the row, and calibrates.

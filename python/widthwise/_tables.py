@@ -667,7 +667,7 @@ def _label_column(values: Any, name: str) -> _core.Table:
 
 
 def _codes_of(objects: NDArray[Any], name: str) -> tuple[NDArray[np.int64], list[str | None]]:
-    """The labels of objects, and the place of each object among them, -1 if it is missing."""
+    """The labels of objects, and the position of each object among them, -1 if it is missing."""
     codes = np.full(len(objects), -1)
     places: dict[str, int] = {}
     for i, value in enumerate(objects):

@@ -21,13 +21,13 @@ try:
 except ImportError as error:
     raise ImportError("widthwise.dask needs dask's data frames: pip install 'widthwise[dask]'") from error
 
-from ._batches import MERGED_AT_ONCE, Calibrating, Cluster, Intervals, Shard, Shipment, digest_of
+from ._batches import MERGED_AT_ONCE, Calibrating, DistributedSystem, Intervals, Shard, Shipment, digest_of
 from ._predictor import Predictor
 
 __all__ = ["calibrate", "predict_interval"]
 
 
-class _Dask(Cluster):
+class _Dask(DistributedSystem):
     def _add_intervals(self, frame: Any, predictor: Predictor, intervals: Intervals) -> Any:
         intervals.check(predictor._model, list(frame.columns))
         digest, data = _ship(predictor)

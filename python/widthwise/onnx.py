@@ -84,9 +84,9 @@ def export(
     -----
     Inputs:
 
-    - ``x`` of shape (N, d), the columns in the order of ``features``, NaN where a value is missing. float32, which is
-      all that trees see of a number; double when the model has a network, which subtracts the centre first. A category
-      is its place in the list of ``categories``, from 0; NaN if it is not in the list.
+    - ``x`` of shape (N, d), the columns in the order of ``features``, NaN where a value is missing. float32, in
+      which trees compare numbers; double when the model has a network, which subtracts the centre first. A category
+      is its position in the list of ``categories``, from 0; NaN if it is not in the list.
     - ``prediction`` of shape (N,), double, or (N, 2) of lower and upper quantiles: only if the model has no base model.
       The estimator of ``WidthwiseRegressor(estimator)`` is not in the graph: convert it separately, for example with
       skl2onnx, and pass its predictions.

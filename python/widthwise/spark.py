@@ -20,7 +20,7 @@ try:
 except ImportError as error:
     raise ImportError("widthwise.spark needs pyspark and pyarrow: pip install 'widthwise[spark]'") from error
 
-from ._batches import MERGED_AT_ONCE, Calibrating, Cluster, Intervals, Shard, Shipment, digest_of
+from ._batches import MERGED_AT_ONCE, Calibrating, DistributedSystem, Intervals, Shard, Shipment, digest_of
 from ._predictor import Predictor
 
 __all__ = ["calibrate", "predict_interval"]
@@ -35,7 +35,7 @@ _SHARD = types.StructType(
 )
 
 
-class _Spark(Cluster):
+class _Spark(DistributedSystem):
     def _add_intervals(self, frame: Any, predictor: Predictor, intervals: Intervals) -> Any:
         intervals.check(predictor._model, frame.columns)
         shipment = _ship(frame, predictor)

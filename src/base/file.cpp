@@ -150,7 +150,7 @@ FileVersion version_in(const struct stat& status) {
 /// The names of temporary files, in memory that a signal handler can read at any time.
 class TemporaryNames {
  public:
-  /// The place of the name; kNone if it is too long or there is no place left.
+  /// The index of the name; kNone if it is too long or the table is full.
   std::size_t add(const fs::path& path) noexcept {
     const std::string& name = path.native();
     if (name.size() >= kMaxLength) return kNone;

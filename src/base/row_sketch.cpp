@@ -135,7 +135,7 @@ void RowSketch::settle() {
 }
 
 // In 64-bit words: magic, format, capacity, rows, limit, number of hashes, number of those of several rows;
-// the hashes, ascending; of each hash of several rows, ascending, its place among the hashes and its rows; a checksum.
+// the hashes, ascending; of each hash of several rows, ascending, its index among the hashes and its rows; a checksum.
 std::vector<std::byte> RowSketch::serialise() const {
   const RowSketch sketch = settled();
   const auto repeated = static_cast<std::size_t>(

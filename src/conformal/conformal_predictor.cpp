@@ -211,8 +211,8 @@ void write_intervals(const ConformalRule& rule, const PredictionRows& rows, std:
   if (low.streamed() || high.streamed()) internal::end_streaming();
 }
 
-/// The bound of a place on the other side of the prediction than the rows that it excludes: an upper bound below f, or
-/// a lower bound above f. Rounded towards f, because all rows with larger scores on that side lie inside.
+/// The bound of a position on the other side of the prediction than the rows that it excludes: an upper bound below f,
+/// or a lower bound above f. Rounded towards f, because all rows with larger scores on that side lie inside.
 double crossing_bound(const ConformalRule& rule, double f, std::span<const double> parameters, const SidedScore& place,
                       const OutcomeSpace& space) {
   constexpr double kMax = std::numeric_limits<double>::max();

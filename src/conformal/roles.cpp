@@ -262,7 +262,7 @@ constexpr ChoiceName kChoiceNames[] = {
     {Choice::kOutcomeQuantiles, "quantiles of the outcome"},
     {Choice::kOneModel, "parameters of a row"},
     {Choice::kBins, "coverage by a column"},
-    {Choice::kPictures, "page of an evaluation"},
+    {Choice::kPictures, "pictures of an evaluation"},
     {Choice::kConditional, "conditional coverage"},
     {Choice::kClusterCoverage, "cluster_coverage"},
     {Choice::kMaxClusterSize, "max_cluster_size"},

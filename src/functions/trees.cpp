@@ -240,7 +240,7 @@ struct Trees::Layout {
 
 namespace {
 
-/// The place of the first set of this node or a later one.
+/// The index of the first set of this node or a later one.
 std::size_t set_from(const TreeArrays& arrays, std::size_t node) {
   return static_cast<std::size_t>(std::ranges::lower_bound(arrays.set_nodes, node) - arrays.set_nodes.begin());
 }

@@ -12,11 +12,11 @@ namespace widthwise::internal {
 
 /// Selects the r-th smallest of f(k, s) over all numbers s of K ascending lists, where f increases in s. It evaluates f
 /// O(K log^2 n) times instead of n times: the weighted median of the medians of all lists discards at least a quarter
-/// of the numbers, and the place of that pivot in every list is found by bisection.
+/// of the numbers, and the position of that pivot in every list is found by bisection.
 ///
 /// If f is rounded up from an increasing function, but does not increase in its last bits itself, as the inverse of the
-/// mixture, the result is still at least the r-th smallest exact value: numbers before the place of a pivot are exactly
-/// below it, and the result is never below a pivot whose smaller numbers were discarded.
+/// mixture, the result is still at least the r-th smallest exact value: numbers before the position of a pivot are
+/// exactly below it, and the result is never below a pivot whose smaller numbers were discarded.
 /// Thread safety: none; holds temporary numbers, so that many selections need no allocation.
 class ListSelection {
  public:
@@ -62,7 +62,7 @@ class ListSelection {
   }
 
  private:
-  /// What is left of a list, and the place of the pivot in it.
+  /// What is left of a list, and the position of the pivot in it.
   struct Window {
     std::size_t begin = 0;
     std::size_t end = 0;

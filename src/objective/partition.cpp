@@ -121,7 +121,7 @@ void SortedBucket::sort(std::span<const Item> items) {
   std::copy_n(starts, buckets_, next);
   for (const Item& item : items) sorted[next[bucket_of(item.value)]++] = item;
 
-  // First fix places with too many items, then finish with an insertion sort over nearly sorted items.
+  // First sort buckets with too many items, then finish with an insertion sort over nearly sorted items.
   constexpr std::size_t kMany = 32;
   for (std::size_t bucket = 0; bucket < buckets_; ++bucket) {
     if (starts[bucket + 1] - starts[bucket] <= kMany) continue;

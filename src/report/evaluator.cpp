@@ -231,7 +231,7 @@ EvaluationReport Evaluator::report(const std::optional<EvaluatedColumn>& by, con
   return report;
 }
 
-// ---- the page
+// ---- the report
 
 std::vector<CoverageSpread> Evaluator::expected() const {
   const double confidence = 1 - (1 - kVerdictConfidence) / static_cast<double>(covered_.size());

@@ -125,8 +125,8 @@ ExchangeabilityMonitor::PValue ExchangeabilityMonitor::Ranks::add(const Mark& ro
   make_room(1);
   const auto above = std::ranges::upper_bound(marks_, row);
   const auto gap = static_cast<std::size_t>(above - marks_.begin());
-  // A new row is equally likely in each of the n + 1 places between n rows. A gap between marks with m rows has m + 1
-  // of these places.
+  // A new row is equally likely in each of the n + 1 positions between n rows. A gap between marks with m rows has
+  // m + 1 of these positions.
   const std::uint64_t inside = between_.empty() ? 1 : between_[gap] + 1;
   const std::uint64_t below = gap + (between_.empty() ? 0 : between_before(gap));
   const std::uint64_t places = marks_.size() + rows_between_ + 1;

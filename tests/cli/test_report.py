@@ -121,7 +121,7 @@ def test_inputs_of_every_kind(shops):
     warned = shops("report", "homes.safetensors", "new.csv", "--level", "0.9999", "-o", "wide.html")
     assert warned.code == 0 and "The intervals are infinite" in warned.out
     wide = Page((shops.folder / "wide.html").read_text("utf-8")).text
-    assert "Coverage at every level" in wide and "How wide intervals are" not in wide
+    assert "Coverage at every level" in wide and "Interval widths" not in wide
     shops.ok("report", "homes.safetensors", "one.csv", "-o", "one.html")
     shops.fails(USAGE, "report", "homes.safetensors", "new.csv")
     assert "same file" in shops.fails(USAGE, "report", "homes.safetensors", "new.csv", "-o", "new.csv")

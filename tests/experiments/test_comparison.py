@@ -1,4 +1,4 @@
-"""docs/comparison.md shows the table and the picture of the results, and its claims agree with them."""
+"""docs/other-libraries.md shows the table and the picture of the results, and its claims agree with them."""
 
 from pathlib import Path
 
@@ -20,20 +20,20 @@ def tables_of(text):
     return tables
 
 
-@pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the field was not run yet")
-def test_the_comparison_has_the_table_and_the_picture_of_the_field():
-    comparison = (ROOT / "docs/comparison.md").read_text(encoding="utf-8")
+@pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the comparison was not run yet")
+def test_the_page_has_the_table_and_the_picture_of_the_results():
+    comparison = (ROOT / "docs/other-libraries.md").read_text(encoding="utf-8")
     page = (RESULTS / "field.md").read_text(encoding="utf-8")
     in_short = page[page.index("## In short") :]
     assert tables_of(in_short)[0] in tables_of(comparison)
     assert "experiments/results/field.png" in comparison
 
 
-@pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the field was not run yet")
+@pytest.mark.skipif(not (RESULTS / "field.md").exists(), reason="the comparison was not run yet")
 def test_the_comparison_says_what_narrow_is_narrower_than():
     """No other method is narrower than narrow on any data set; where one is as narrow, or another goal of ours narrower,
     the page says so."""
-    comparison = " ".join((ROOT / "docs/comparison.md").read_text(encoding="utf-8").split())
+    comparison = " ".join((ROOT / "docs/other-libraries.md").read_text(encoding="utf-8").split())
     page = (RESULTS / "field.md").read_text(encoding="utf-8")
     table = tables_of(page[page.index("## The goals and all peers at 90%") :])[0].splitlines()
     names, *rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table if "---" not in line]

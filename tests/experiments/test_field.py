@@ -1,4 +1,4 @@
-"""The protocol of the field, our methods and the page, on small synthetic data; CI also makes a quick run."""
+"""The protocol of the comparison, our methods and the page, on small synthetic data; CI also makes a quick run."""
 
 import math
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import law
 import numpy as np
-from faces import (
+from adapters import (
     CommandLine,
     Cpp,
     DecayingTrackedStream,
@@ -100,7 +100,7 @@ class Check:
     """Coverage of one interface on one population, over repetitions of n calibration rows and m test rows."""
 
     name: str
-    face: object
+    adapter: object
     population: str
     n: int
     m: int
@@ -143,10 +143,10 @@ class Check:
             return with_likelihood_ratios(calibration), with_likelihood_ratios(test)
         return calibration, test
 
-    def run(self, face=None):
+    def run(self, adapter=None):
         """The findings of all cells, with the interface of this check or a replacement."""
         calibration, test = self.rows()
-        covered = (face or self.face).covered(fit_rows(self.population), calibration, test, self.levels)
+        covered = (adapter or self.adapter).covered(fit_rows(self.population), calibration, test, self.levels)
         assert covered.shape == (*test.y.shape, len(self.levels))
         parts = [(None, self.kept or self.n, covered)]
         if self.groups:
@@ -167,7 +167,7 @@ class Check:
             p = law.trials_p_value(total, np.full(repetitions, level), "lower")
             return Finding(cell, level, repetitions * m, total, level, p)
         side = level
-        if getattr(self.face, "path", "") == "quantiles":  # lower bounds below 0.5
+        if getattr(self.adapter, "path", "") == "quantiles":  # lower bounds below 0.5
             side = max(level, round(1 - level, 6))
         k = law.rank(side, n, self.confidence)
         p = law.p_value(total, n=n, k=k, m=m, repetitions=repetitions, tail=self.tail)
@@ -179,7 +179,7 @@ class StreamCheck:
     """Coverage of a drifting stream, compared with the bound that is proved for every sequence."""
 
     name: str
-    face: Stream
+    adapter: Stream
     rows: int
     long: bool = False
     levels: tuple = (0.9,)
@@ -188,19 +188,19 @@ class StreamCheck:
     def cells(self):
         return len(self.levels)
 
-    def run(self, face=None):
+    def run(self, adapter=None):
         """Covered rows; p-value 1 within the bound, 0 outside."""
         random = np.random.default_rng(zlib.crc32(self.name.encode()))
         calibration = draw("normal", random, (500,))
         stream = draw("normal", random, (self.rows,))
         errors = (stream.y - stream.prediction) * np.where(np.arange(self.rows) // 1000 % 2 == 0, 1.0, 4.0)
         stream = type(stream)(stream.X, stream.prediction + errors, stream.prediction)
-        face = face or self.face
-        covered = face.covered(fit_rows("normal"), calibration, stream, self.levels)
+        adapter = adapter or self.adapter
+        covered = adapter.covered(fit_rows("normal"), calibration, stream, self.levels)
         findings = []
         for j, level in enumerate(self.levels):
             total = int(covered[:, j].sum())
-            within = abs(total / self.rows - level) <= self.face.bound(level, self.rows, calibration, stream)
+            within = abs(total / self.rows - level) <= self.adapter.bound(level, self.rows, calibration, stream)
             cell = f"{self.name}, level {level}"
             findings.append(Finding(cell, level, self.rows, total, level, 1.0 if within else 0.0))
         return findings
@@ -211,7 +211,7 @@ class CrossCheck:
     """Coverage of cross-calibrated models, compared with the bound that is proved for K folds of n rows."""
 
     name: str
-    face: Cross
+    adapter: Cross
     population: str
     n: int
     folds: int
@@ -229,12 +229,12 @@ class CrossCheck:
     def times(self):
         return self.repetitions * (self.scale if FULL else 1)
 
-    def run(self, face=None):
+    def run(self, adapter=None):
         """Means over independent repetitions, see law.mean_p_value."""
         random = np.random.default_rng(zlib.crc32(self.name.encode()))
         rows = draw(self.population, random, (self.times, self.n))
         test = draw(self.population, random, (self.times, self.m))
-        covered = (face or self.face).covered(None, rows, test, self.levels)
+        covered = (adapter or self.adapter).covered(None, rows, test, self.levels)
         findings = []
         for j, level in enumerate(self.levels):
             least = law.cross_coverage(level, self.n, self.folds)
@@ -250,7 +250,7 @@ class TrialCheck:
     """Independent events with known probabilities, or with bounds of them: one event per repetition."""
 
     name: str
-    face: object  # trials(random, repetitions, level): (R,) whether it happened, (R,) the probability
+    adapter: object  # trials(random, repetitions, level): (R,) whether it happened, (R,) the probability
     repetitions: int
     tail: str = "both"  # "lower" if probabilities are lower bounds, "upper" if they are upper bounds
     levels: tuple = (0.9,)
@@ -266,11 +266,11 @@ class TrialCheck:
     def times(self):
         return self.repetitions * (self.scale if FULL else 1)
 
-    def run(self, face=None):
+    def run(self, adapter=None):
         findings = []
         for level in self.levels:
             random = np.random.default_rng(zlib.crc32(f"{self.name} {level}".encode()))
-            happened, probability = (face or self.face).trials(random, self.times, level)
+            happened, probability = (adapter or self.adapter).trials(random, self.times, level)
             probability = np.broadcast_to(probability, happened.shape)
             total = int(happened.sum())
             if self.slack:
@@ -311,13 +311,13 @@ def _cpp():
             score = ("absolute", "squared")[(i + j) % 2]
             sides = "one" if transform == "identity" else ("one", "two")[(i + j // 2) % 2]
             few = 60 if transform == "mixture" else 400
-            face = Cpp(transform, score=score, sides=sides)
+            adapter = Cpp(transform, score=score, sides=sides)
             yield Check(
-                f"C++ {transform} {score} {sides}, {population}, n = {n}", face, population, n, 50, few, scale=25
+                f"C++ {transform} {score} {sides}, {population}, n = {n}", adapter, population, n, 50, few, scale=25
             )
     for transform, population in (("affine", "heavy"), ("density", "zeros"), ("identity", "rounded")):
-        face = Cpp(transform, score="log")
-        yield Check(f"C++ {transform} log, {population}, n = 20", face, population, 20, 50, 400, scale=25)
+        adapter = Cpp(transform, score="log")
+        yield Check(f"C++ {transform} log, {population}, n = 20", adapter, population, 20, 50, 400, scale=25)
     for n, repetitions in ((1000, 100), (10_000, 10), (100_000, 1)):
         for population in ("heavy", "skewed"):
             m = max(200, n // 5)
@@ -325,14 +325,14 @@ def _cpp():
     for path in ("row", "merge", "p_values", "quantiles"):
         for population, n in (("heavy", 19), ("skewed", 20), ("counts", 11)):
             levels = PROBABILITIES if path == "quantiles" else LEVELS
-            face = Cpp("exp", path=path)
-            yield Check(f"C++ {path}, {population}, n = {n}", face, population, n, 50, 400, levels, scale=25)
+            adapter = Cpp("exp", path=path)
+            yield Check(f"C++ {path}, {population}, n = {n}", adapter, population, n, 50, 400, levels, scale=25)
     sampled = Cpp("affine", capacity=19)
     yield Check("C++ sample of 19 of 200 rows, heavy", sampled, "heavy", 200, 50, 400, kept=19, scale=25)
     for n in (60, 500):
-        face = Cpp("exp", guarantee="0.95")
+        adapter = Cpp("exp", guarantee="0.95")
         name = f"C++ training-conditional, skewed, n = {n}"
-        yield Check(name, face, "skewed", n, 100, 400, confidence=0.95, scale=5)
+        yield Check(name, adapter, "skewed", n, 100, 400, confidence=0.95, scale=5)
     yield Check("C++ groups, heavy", Cpp("exp"), "heavy", 0, 60, 400, groups=(10, 19, 40), scale=25)
     yield Check("C++ weights, heavy, n = 30", Cpp("identity"), "heavy", 30, 1, 4000, weighted=True, scale=25)
     yield Check("C++ weights, skewed, n = 11", Cpp("exp"), "skewed", 11, 1, 4000, weighted=True, scale=25)
@@ -345,12 +345,12 @@ def _cpp():
     yield TrialCheck("C++ rows of clusters", counted, 600, "lower", (0.8, 0.9), scale=10)
     yield TrialCheck("C++ pooled groups", PooledInCpp(), 25_000, levels=(0.8,), scale=4)
     for n, folds in ((19, 19), (20, 4), (43, 6)):
-        face = CrossInCpp("identity", setting=folds)
-        yield Check(f"C++ folds, skewed, n = {n}, {folds} folds", face, "skewed", n, 50, 300, scale=25)
+        adapter = CrossInCpp("identity", setting=folds)
+        yield Check(f"C++ folds, skewed, n = {n}, {folds} folds", adapter, "skewed", n, 50, 300, scale=25)
     for transform, population, n, folds in (("identity", "heavy", 12, 12), ("exp", "skewed", 80, 4)):
-        face = CrossInCpp(transform, setting=folds, model="lines")
+        adapter = CrossInCpp(transform, setting=folds, model="lines")
         name = f"C++ folds of lines, {transform}, {population}, n = {n}, {folds} folds"
-        yield CrossCheck(name, face, population, n, folds, 2000, scale=10)
+        yield CrossCheck(name, adapter, population, n, folds, 2000, scale=10)
     p_values = CrossInCpp("identity", "fold_p_values", setting=4)
     yield Check("C++ fold_p_values, skewed, n = 20, 4 folds", p_values, "skewed", 20, 50, 300, scale=25)
     for verdict, word, factor, kind in (
@@ -359,8 +359,8 @@ def _cpp():
         (TOO_LOW, "too low", 1.1, "harder"),
         (TOO_HIGH, "too high", 0.9, "easier"),
     ):
-        face = VerdictInCpp(verdict=verdict, factor=factor)
-        yield TrialCheck(f"C++ verdict '{word}', {kind} rows", face, 1000, scale=10)
+        adapter = VerdictInCpp(verdict=verdict, factor=factor)
+        yield TrialCheck(f"C++ verdict '{word}', {kind} rows", adapter, 1000, scale=10)
     yield TrialCheck("C++ alarm, tied scores", AlarmInCpp(), 1000, "lower", (1 - RATE,), scale=10)
     yield TrialCheck("C++ late outcomes", LateOutcomes(), 5, "lower", (0.8, 0.9), scale=4)
 
@@ -371,17 +371,17 @@ def _python():
         for j, population in enumerate(POPULATIONS):
             n = small[(i + j) % len(small)]
             words = " ".join(str(word) for word in (transform, goal, two_sided and "two-sided") if word is not None)
-            face = Python(transform, goal, two_sided)
+            adapter = Python(transform, goal, two_sided)
             long = (i + j) % 2 == 1
-            yield Check(f"Python {words}, {population}, n = {n}", face, population, n, 50, 200, long=long, scale=10)
+            yield Check(f"Python {words}, {population}, n = {n}", adapter, population, n, 50, 200, long=long, scale=10)
     yield Check("Python mixture, skewed, n = 19", Python("mixture"), "skewed", 19, 50, 500, long=True)
     for n, repetitions in ((1000, 50), (10_000, 5), (100_000, 1)):
         yield Check(f"Python, heavy, n = {n:,}", Python(), "heavy", n, max(200, n // 5), repetitions, scale=2)
     for path in ("updated", "p_values", "quantiles", "online"):
         for population, n in (("skewed", 20), ("counts", 11)):
             levels = PROBABILITIES if path == "quantiles" else LEVELS
-            face = Python(path=path)
-            yield Check(f"Python {path}, {population}, n = {n}", face, population, n, 50, 200, levels, scale=10)
+            adapter = Python(path=path)
+            yield Check(f"Python {path}, {population}, n = {n}", adapter, population, n, 50, 200, levels, scale=10)
     pac = Python(guarantee=0.95)
     yield Check("Python training-conditional, heavy, n = 60", pac, "heavy", 60, 100, 200, confidence=0.95, scale=5)
     yield Check("Python groups, skewed", Python(), "skewed", 0, 60, 200, groups=(10, 19, 40), scale=10)
@@ -396,8 +396,8 @@ def _python():
     yield Check("Python categories and missing values, heavy, n = 10", Frames(), "heavy", 10, 50, 150, scale=10)
     yield Check("Python from_booster, heavy, n = 10", Booster(), "heavy", 10, 50, 200, scale=10)
     for verdict, word, factor in ((TOO_LOW, "too low", 1.1), (TOO_HIGH, "too high", 0.9)):
-        face = VerdictInPython(verdict=verdict, factor=factor)
-        yield TrialCheck(f"Python verdict '{word}'", face, 100, scale=10)
+        adapter = VerdictInPython(verdict=verdict, factor=factor)
+        yield TrialCheck(f"Python verdict '{word}'", adapter, 100, scale=10)
     yield TrialCheck("Python alarm, tied scores", AlarmInPython(), 200, "lower", (1 - RATE,), scale=10)
     yield Check("Python weights, heavy, n = 30", Weighted(), "heavy", 30, 1, 2000, weighted=True, scale=10)
     model = WeightedModel()
@@ -427,14 +427,14 @@ def _python():
 def _onnx():
     pac = Onnx("identity", guarantee=0.95)
     yield Check("ONNX training-conditional, heavy, n = 60", pac, "heavy", 60, 100, 40, confidence=0.95, scale=5)
-    faces = [("identity", None, "heavy", 10), ("identity", None, "rounded", 99), ("affine", "narrow", "skewed", 20)]
-    faces += [("exp", "even", "heavy", 19), ("erc", "even", "counts", 11), ("linear", 0.5, "rounded", 20)]
-    faces += [("density", "narrow", "skewed", 10)]
-    for i, (transform, goal, population, n) in enumerate(faces):
-        face = Onnx(transform, goal)
+    adapters = [("identity", None, "heavy", 10), ("identity", None, "rounded", 99), ("affine", "narrow", "skewed", 20)]
+    adapters += [("exp", "even", "heavy", 19), ("erc", "even", "counts", 11), ("linear", 0.5, "rounded", 20)]
+    adapters += [("density", "narrow", "skewed", 10)]
+    for i, (transform, goal, population, n) in enumerate(adapters):
+        adapter = Onnx(transform, goal)
         repetitions = 100 if transform == "identity" else 40
         yield Check(
-            f"ONNX {transform}, {population}, n = {n}", face, population, n, 100, repetitions, long=i > 2, scale=5
+            f"ONNX {transform}, {population}, n = {n}", adapter, population, n, 100, repetitions, long=i > 2, scale=5
         )
 
 
@@ -495,16 +495,16 @@ def _cross():
         yield Check(name, Cross(cv), population, n, 50, times, scale=10)
     for n, cv in ((10, "all"), (10, 2)):
         name = f"cross of models below the outcomes, skewed, n = {n}, folds {cv}"
-        face = Cross(cv, estimator=PredictsBelow())
-        yield Check(name, face, "skewed", n, 50, 60, long=cv == "all", scale=10)
+        adapter = Cross(cv, estimator=PredictsBelow())
+        yield Check(name, adapter, "skewed", n, 50, 60, long=cv == "all", scale=10)
     # A level of 95% has a bound that is well above one half.
     trained = (("heavy", 60, 3, "identity", LinearRegression()), ("skewed", 80, 4, "exp", None))
     for population, n, cv, transform, estimator in trained:
         folds = n if cv == "all" else cv
         kind = "a localizer" if estimator is None else "least squares"
-        face = Cross(cv, transform, estimator)
+        adapter = Cross(cv, transform, estimator)
         name = f"cross with {kind}, {population}, n = {n}, folds {cv}"
-        yield CrossCheck(name, face, population, n, folds, 50, levels=(0.95,), scale=20)
+        yield CrossCheck(name, adapter, population, n, folds, 50, levels=(0.95,), scale=20)
 
 
 ALL_CHECKS = [

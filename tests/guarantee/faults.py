@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
+from adapters import CommandLine, Deployed, Onnx, Python, Regressor, Stream, inside
 from checks import CHECKS, THRESHOLD
-from faces import CommandLine, Deployed, Onnx, Python, Regressor, Stream, inside
 from populations import Rows
 from schemes import Pairs, as_pairs, quiet
 from sklearn.tree import DecisionTreeClassifier
@@ -32,11 +32,11 @@ class Fault:
     name: str
     planted: str  # where
     check: str
-    face: object
+    adapter: object
 
     @functools.cached_property
     def findings(self):
-        return CHECK_OF[self.check].run(self.face)
+        return CHECK_OF[self.check].run(self.adapter)
 
     @property
     def caught(self):
@@ -46,7 +46,7 @@ class Fault:
 
 
 def _in_library(name, planted, check):
-    return Fault(name, planted, check, replace(CHECK_OF[check].face, fault=name))
+    return Fault(name, planted, check, replace(CHECK_OF[check].adapter, fault=name))
 
 
 class CountsTheTestRow(Python):
@@ -226,7 +226,7 @@ FAULTS = [
         "test weight of 1 for weights of 100",
         "`Calibration.quantile(test_weight=1)`",
         "Python equal weights of 100, heavy, n = 11",
-        replace(CHECK_OF["Python equal weights of 100, heavy, n = 11"].face, test_weight=1.0),
+        replace(CHECK_OF["Python equal weights of 100, heavy, n = 11"].adapter, test_weight=1.0),
     ),
     Fault(
         "test row counted in the sample",
@@ -238,7 +238,7 @@ FAULTS = [
         "calibration rows leaked into training",
         "estimator fitted on all rows, `prefit=True`",
         "WidthwiseRegressor tree, skewed, n = 19",
-        TrainsOnCalibrationRows(CHECK_OF["WidthwiseRegressor tree, skewed, n = 19"].face.estimator, 19),
+        TrainsOnCalibrationRows(CHECK_OF["WidthwiseRegressor tree, skewed, n = 19"].adapter.estimator, 19),
     ),
     Fault(
         "out-of-fold calibration",

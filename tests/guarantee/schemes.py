@@ -1,6 +1,6 @@
-"""Faces of calibration schemes and inputs beyond split calibration of plain tables.
+"""Adapters of calibration schemes and inputs beyond split calibration of plain tables.
 
-Each is used so that coverage has an exact law, as in faces.py: clusters, cross-calibration, lower and upper quantiles,
+Each is used so that coverage has an exact law, as in adapters.py: clusters, cross-calibration, lower and upper quantiles,
 estimators that are already fitted, cross-validated predictions, a range of outcomes, categories and missing values.
 """
 
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from faces import CommandLine, Cpp, Python, Regressor, cpp_table, inside, repeated
+from adapters import CommandLine, Cpp, Python, Regressor, cpp_table, inside, repeated
 from populations import repeated_as_clusters
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.linear_model import LinearRegression

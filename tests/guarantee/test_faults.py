@@ -3,8 +3,8 @@
 import dataclasses
 
 import pytest
+from adapters import Cpp
 from checks import FULL
-from faces import Cpp
 from faults import BEGIN, CHECK_OF, END, FAULTS, README, table
 
 
@@ -14,10 +14,10 @@ def test_a_planted_fault_is_caught(fault):
     print(f"{fault.name}: {fault.caught}")
 
 
-@pytest.mark.parametrize("name", sorted({fault.check for fault in FAULTS if isinstance(fault.face, Cpp)}))
+@pytest.mark.parametrize("name", sorted({fault.check for fault in FAULTS if isinstance(fault.adapter, Cpp)}))
 def test_the_copy_without_a_fault_is_the_library(name):
     check = CHECK_OF[name]
-    assert check.run(dataclasses.replace(check.face, fault="")) == check.run()
+    assert check.run(dataclasses.replace(check.adapter, fault="")) == check.run()
 
 
 @pytest.mark.skipif(FULL, reason="the table holds numbers of the short form")

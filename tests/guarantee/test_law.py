@@ -76,15 +76,20 @@ def power(check, level):
 
 
 # What the names of the checks of an interface or a calibration scheme begin with.
-FACES = ["C++", "Python", "command line", "ONNX", "WidthwiseRegressor"]
-FACES += ["C++ clusters", "C++ folds", "C++ fold_p_values", "Python clusters"]
-FACES += ["Python lower and upper quantiles", "Python categories", "Python from_booster", "WidthwiseRegressor prefit"]
-FACES += ["WidthwiseRegressor y_pred_cv", "WidthwiseRegressor outcome_range", "cross of given predictions"]
+INTERFACES = ["C++", "Python", "command line", "ONNX", "WidthwiseRegressor"]
+INTERFACES += ["C++ clusters", "C++ folds", "C++ fold_p_values", "Python clusters"]
+INTERFACES += [
+    "Python lower and upper quantiles",
+    "Python categories",
+    "Python from_booster",
+    "WidthwiseRegressor prefit",
+]
+INTERFACES += ["WidthwiseRegressor y_pred_cv", "WidthwiseRegressor outcome_range", "cross of given predictions"]
 
 
-@pytest.mark.parametrize("face", FACES)
-def test_every_interface_has_a_check_that_finds_a_rank_off_by_one(face):
-    checks = [check for check in CHECKS if isinstance(check, Check) and check.name.startswith(face)]
+@pytest.mark.parametrize("name", INTERFACES)
+def test_every_interface_has_a_check_that_finds_a_rank_off_by_one(name):
+    checks = [check for check in CHECKS if isinstance(check, Check) and check.name.startswith(name)]
     small = [check for check in checks if 0 < check.n <= 20 and check.tail == "both" and not check.weighted]
     strongest = max(small, key=lambda check: check.times / (check.n + 1))
     assert power(strongest, 0.9) > 0.99, strongest.name

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from faces import program
+from adapters import program
 
 import widthwise
 

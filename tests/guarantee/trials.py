@@ -1,4 +1,4 @@
-"""Faces whose results are independent events, one per repetition: trials(random, repetitions, level).
+"""Adapters whose results are independent events, one per repetition: trials(random, repetitions, level).
 
 The probability of each event is known exactly, or bounded from one side: pooled groups, clusters of dependent rows,
 learnt weights, the verdict of `evaluate`, the alarm of streams, and late outcomes.
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import law
 import numpy as np
-from faces import CommandLine, Cpp, inside, read_bounds, write_table
+from adapters import CommandLine, Cpp, inside, read_bounds, write_table
 from populations import FIRST_CLUSTER, Rows
 from schemes import quiet
 from scipy import special, stats

@@ -69,7 +69,7 @@ def run_python(tmp_path):
     return run
 
 
-# ---- clusters on this machine
+# ---- distributed systems on this machine
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,8 @@
 The ```python blocks run in order, in one namespace and an empty folder. A ```text block right after one of them is its
 expected output: the same words, and numbers that differ by at most 2% (other processors and library versions round
 differently). With `commands`, the commands `$ widthwise ...` of ```console blocks run as well, in the same folder, and the
-lines after a command are its expected output. Other commands are not run.
+lines after a command are its expected output. Other commands are not run, and neither is a block right after
+`<!-- test: NAME -->`, which a test of its own runs.
 
     python tests/python/markdown.py README.md               # run and compare
     python tests/python/markdown.py --write docs/flights.md # run, and write the output into the file
@@ -23,6 +24,7 @@ BLOCK = re.compile(
     r"^```(?P<kind>python|console)\n(?P<code>.*?)^```\n(?:\n```text\n(?P<text>.*?)^```\n)?", re.MULTILINE | re.DOTALL
 )
 NUMBER = re.compile(r"-?\d[\d,]*\.?\d*(?:e[+-]?\d+)?")
+OWN_TEST = re.compile(r"<!-- test: \w+ -->\n\Z")
 TOLERANCE = 0.02
 
 
@@ -77,7 +79,10 @@ def run(file, commands):
         os.chdir(folder)
         try:
             for block in BLOCK.finditer(text):
-                line = text[: block.start()].count("\n") + 2
+                before = text[: block.start()]
+                if OWN_TEST.search(before):
+                    continue
+                line = before.count("\n") + 2
                 if block["kind"] == "python":
                     yield block, block["text"] or "", run_code(block["code"], str(file), line, namespace)
                 elif commands:

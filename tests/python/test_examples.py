@@ -41,7 +41,7 @@ def test_examples_run_as_written():
     assert markdown.differences(ROOT / "docs/python.md") == []
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_the_page_on_scale_runs_as_written(spark, monkeypatch):
     """In this process, with the session of the other tests: starting Spark takes longer than the example."""
     monkeypatch.setattr(type(spark), "stop", lambda session: None)

@@ -70,7 +70,7 @@ def test_example_prints_what_it_shows(name, tmp_path):
     check(file, done.stdout)
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_example_of_spark_prints_what_it_shows(spark, tmp_path, monkeypatch, capsys):
     """In this process, with the session of the other tests: starting Spark takes longer than the example."""
     monkeypatch.chdir(tmp_path)

@@ -1,4 +1,4 @@
-"""The recipes of docs/other-libraries.md, run as written with MAPIE, crepes and Ray, give the intervals of widthwise."""
+"""The recipes for MAPIE, crepes and Ray in the documents, run as written, give the intervals of widthwise."""
 
 import warnings
 from pathlib import Path
@@ -11,7 +11,8 @@ from scipy.stats import binom
 from examples import N_JOBS, Rows
 from widthwise import Calibration, Localizer, Predictor, WidthwiseRegressor
 
-PAGE = Path(__file__).parents[2] / "docs/other-libraries.md"
+DOCUMENTS = Path(__file__).parents[2] / "docs"
+PAGE = DOCUMENTS / "other-libraries.md"
 BLOCKS = list(markdown.BLOCK.finditer(PAGE.read_text()))
 LEVELS = [0.5, 0.75, 0.9, 0.95]
 
@@ -189,16 +190,17 @@ def test_intervals_are_added_to_arrow_batches(predictor, table):
         predictor.add_intervals(table.drop_columns("ratio"))
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_ray_gives_the_librarys_intervals(ray, predictor, table, tmp_path, monkeypatch):
     import pyarrow.parquet as pq
 
     monkeypatch.chdir(tmp_path)
     predictor.save("model.safetensors")
     pq.write_table(table, "new.parquet")
-    (block,) = (block for block in BLOCKS if "import ray" in block["code"])
+    page = DOCUMENTS / "scale.md"
+    (block,) = (block for block in markdown.BLOCK.finditer(page.read_text()) if "import ray" in block["code"])
     code = block["code"].replace('["model.safetensors"]', f'["{tmp_path}/model.safetensors"]')
     for file in ("new.parquet", "out"):
         code = code.replace(f'"{file}"', f'"{tmp_path}/{file}"')
-    markdown.run_code(code, str(PAGE), 1, {"__name__": "__main__"})
+    markdown.run_code(code, str(page), 1, {"__name__": "__main__"})
     assert_added(pq.read_table("out").sort_by("id"), table, expected(predictor, table, 0.9))

@@ -187,7 +187,7 @@ def test_captions_are_those_of_the_page(model, fresh):
             "Intervals and outcomes": IntervalDisplay.from_estimator(model, fresh.X, y, **options),
             feature: IntervalDisplay.from_estimator(model, fresh.X, y, by=feature.rpartition(" ")[2], **options),
             "Coverage at every level": CoverageDisplay.from_estimator(model, fresh.X, y),
-            "How wide intervals are": WidthDisplay.from_estimator(model, fresh.X, y, **options),
+            "Interval widths": WidthDisplay.from_estimator(model, fresh.X, y, **options),
             "Coverage by width": ConditionalCoverageDisplay.from_evaluation(page.evaluation),
         }
         assert {heading: display.summary for heading, display in displays.items()} == {

@@ -1,4 +1,4 @@
-"""predict_quantile: quantiles on either side of the prediction. test_clusters.py compares them with the command line."""
+"""predict_quantile: quantiles on either side of the prediction. test_distributed_systems.py compares them with the command line."""
 
 import numpy as np
 import pytest

@@ -134,7 +134,13 @@ def test_valid_intervals(page, model, fresh):
     assert model.fit_report_["summary"] in text
     assert "0.85, where 0 is narrow and 1 is even" in text
     assert "made by the model itself" in text
-    for heading in ("In numbers", "In pictures", "Where coverage holds", "What was fitted", "What the guarantee means"):
+    for heading in (
+        "Coverage and width by level",
+        "Figures",
+        "Coverage by bins of the rows",
+        "Fitted model",
+        "Guarantee and its conditions",
+    ):
         assert heading in text
     assert page.html.count("<svg") == page.html.count("<figcaption") >= 8
 
@@ -215,7 +221,7 @@ def test_infinite_intervals(model, fresh):
     small.predict_interval(fresh.X, confidence_level=0.9677)  # which it can: no warning
     text = Page(made.html).text
     assert "Coverage at every level" in text
-    assert "How wide intervals are" not in text
+    assert "Interval widths" not in text
 
     some = verdict_of(small, fresh.X, fresh.y, confidence_level=[0.99, 0.8, 0.9])
     assert some.headline.startswith("The intervals of 80% and 90% are valid; ")
@@ -230,7 +236,7 @@ def test_few_rows(model, fresh):
     assert "at least 100 rows" in verdict.advice[0]
     one = report(model, fresh.X[:1], fresh.y[:1])
     assert "1 row is too few" in one.verdict
-    assert "Where coverage holds" not in Page(one.html).text
+    assert "Coverage by bins of the rows" not in Page(one.html).text
 
 
 def test_groups_have_a_picture_and_those_not_calibrated_a_word(rows, fresh):
@@ -299,7 +305,7 @@ def test_goals_are_a_table_with_the_names_of_goals(model, fresh):
     larger = copy.copy(model)  # as if the hold-out had more rows
     larger.fit_report_ = fit_report
     text = Page(report(larger, fresh.X, fresh.y).html).text
-    table = text[text.index("Narrow or even") : text.index("What was fitted")]
+    table = text[text.index("Trade-off of the goals") : text.index("Fitted model")]
     for cell in ("balanced (default) this model", "narrow (affine)", "one width", "88.0% (83.0 to 92.0%)"):
         assert cell in table
     assert "balanced (default): 0.85, where 0 is narrow and 1 is even" in text

@@ -60,9 +60,9 @@ def test_same_models(name, tmp_path, program):
         assert done.returncode == 0, done.stderr
         model = WidthwiseRegressor(random_state=3, n_jobs=threads, compare=False, **options)
         model.fit(rows.frame(), rows.y, **given).save(tmp_path / f"python{threads}")
-        for face in ("program", "python"):
-            models[face, threads] = (tmp_path / f"{face}{threads}").read_bytes()
-            assert models[face, threads] == models[face, 1], (face, threads)
+        for interface in ("program", "python"):
+            models[interface, threads] = (tmp_path / f"{interface}{threads}").read_bytes()
+            assert models[interface, threads] == models[interface, 1], (interface, threads)
 
     (ours, about), (theirs, about_theirs) = arrays(models["program", 1]), arrays(models["python", 1])
     numbered = {key for key in ours if key == "calibration" or key.startswith("fold.")}
@@ -70,8 +70,8 @@ def test_same_models(name, tmp_path, program):
     assert about["note.options"] == about_theirs["note.options"]
     given = {"y_pred": new.y_pred} if predicted else {}
     intervals = [
-        WidthwiseRegressor.load(tmp_path / f"{face}1").predict_interval(new.frame(), **given)[1]
-        for face in ("program", "python")
+        WidthwiseRegressor.load(tmp_path / f"{interface}1").predict_interval(new.frame(), **given)[1]
+        for interface in ("program", "python")
     ]
     np.testing.assert_array_equal(*intervals)
 

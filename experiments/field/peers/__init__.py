@@ -25,7 +25,7 @@ from .quantiles import catboost_cqr, quantile_forest_cqr, xgboost_cqr
 
 @dataclass(frozen=True)
 class Peer:
-    """A method of the field.
+    """A method of the comparison.
 
     Attributes
     ----------

@@ -71,7 +71,7 @@ struct FitTable {
   std::span<const double> cv_predictions = {};      ///< n; all rows train, so call Model::calibrate afterwards
   /// m x features: rows of the population to predict, without outcomes, to learn likelihood ratios from; none: m = 0
   MatrixView shift_to = {};
-  /// n numbers, equal for copies of one row, or empty: fit compares the rows as FitOptions::duplicates says. No split
+  /// n numbers, equal for copies of one row, or empty: fit compares the rows by FitOptions::duplicates. No split
   /// separates copies, and the calibration counts one of them. One process only.
   std::span<const std::int64_t> copies = {};
 };
@@ -96,7 +96,7 @@ struct ShiftReport {
   double auc = 0.5;        ///< area under the ROC curve of the hold-out; 0.5: no shift, 1: no overlap
 };
 
-/// The report on a fit. Numbers of rows are over all workers.
+/// The fit report. Numbers of rows are over all workers.
 struct FitReport {
   /// Rows for base model and localizer, including the hold-out; all rows with cross-calibration.
   std::uint64_t fit_rows = 0;
@@ -122,7 +122,7 @@ struct FitReport {
   [[nodiscard]] std::string summary() const;
 };
 
-/// A fitted model and the report on its fit.
+/// A fitted model and its fit report.
 struct FitResult {
   Model model;       ///< calibrated, unless FitOptions::calibration_size is 0 or predictions are cross-validated
   FitReport report;  ///< measured on the hold-out
@@ -154,7 +154,7 @@ inline constexpr std::uint64_t kFewRows = 300;
 /// are no partition, or train on fewer than all other rows. Copies of test rows of cross-fitting do not train.
 [[nodiscard]] SplitPlan plan_splits(const FitTable& table, const FitOptions& options, std::vector<Fold> folds);
 
-/// Fit the intervals of an estimator that was fitted as a plan of the same table and options says, and calibrate. The
+/// Fit the intervals of an estimator that was fitted by a plan of the same table and options, and calibrate. The
 /// table has no predictions.
 [[nodiscard]] FitResult fit(const FitTable& table, const PlannedPredictions& predictions,
                             const LocalizerTrainer* localizer, const FitOptions& options,

@@ -100,11 +100,11 @@ struct FitOptions {
   /// Of cross-fitting the base model; of cross-calibration, if that is chosen, where kFoldPerRow means one per row. At
   /// most one per row.
   std::size_t folds = 5;
-  double holdout_fraction = 0.2;              ///< of the fitting rows, for early stopping and the report
+  double holdout_fraction = 0.2;              ///< of the fitting rows, for early stopping and the fit report
   Duplicates duplicates = Duplicates::kAuto;  ///< how copies of rows are split; one process, unless auto or keep
   OutcomeSpace outcome_space = {};            ///< range and step of all outcomes; another outcome is an error
   bool may_be_exact = false;                  ///< accept predictions that all equal their outcome
-  bool compare = true;                        ///< also train the opposite goal, for the report
+  bool compare = true;                        ///< also train the opposite goal, for the fit report
   std::uint64_t seed = 0;  ///< random seed of splits, folds and the calibration sample; trainers have their own
 
   [[nodiscard]] static const OptionTable<FitOptions>& table();  ///< text form, range and help of every field

@@ -38,7 +38,7 @@ struct SplitPlan {
   std::string warning = {};  ///< about the copies; else empty
 };
 
-/// Predictions of an estimator that was fitted as a plan says.
+/// Predictions of an estimator that was fitted by a plan.
 struct PlannedPredictions {
   const SplitPlan& plan;
   /// For each part n predictions, or n x 2 of quantiles; rows that are not predicted may have any value.

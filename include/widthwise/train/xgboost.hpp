@@ -21,7 +21,7 @@ class XgboostLibrary {
   /// Load from `path`. If it is empty: from the file named by the variable WIDTHWISE_XGBOOST, else the library that is
   /// already in this process, else the `xgboost` package of python3, which is that of the active virtual environment
   /// ($VIRTUAL_ENV/bin/python3) or the one on the PATH. The package is located without importing it, and nothing in the
-  /// current folder is run. Throws kMissingEngine, with the places tried and a remedy, if there is none or its major
+  /// current folder is run. Throws kMissingEngine, with the paths tried and a remedy, if there is none or its major
   /// version is not 3.
   [[nodiscard]] static std::shared_ptr<const XgboostLibrary> load(const std::filesystem::path& path = {});
 

@@ -1,10 +1,10 @@
-"""An HTML page on the validity of intervals, places of weak coverage, and remedies.
+"""An HTML report on the validity of intervals, places of weak coverage, and remedies.
 
 >>> from widthwise import report                                    # doctest: +SKIP
 >>> report(model, X_test, y_test, "intervals.html").verdict         # doctest: +SKIP
 'The intervals are valid; coverage is low, 81%, where sqft_living is at least 4,000.'
 
-The page is one self-contained HTML file without scripts, fonts or pictures from other files.
+The report is one self-contained HTML file without scripts, fonts or pictures from other files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Report:
     Attributes
     ----------
     html : str
-        The page.
+        The report.
     verdict : str
         Headline of the report: whether intervals are valid, and where coverage is weak.
     advice : list of str
@@ -49,7 +49,7 @@ class Report:
         return f"Report: {self.verdict}"
 
     def _repr_html_(self) -> str:
-        """The page in an iframe, so that its style and that of the notebook do not affect each other."""
+        """The report in an iframe, so that its style and that of the notebook do not affect each other."""
         return (
             f'<iframe title="{escape(self.verdict)}" srcdoc="{escape(self.html)}" sandbox'
             ' style="width: 100%; height: 48rem; border: 0"></iframe>'

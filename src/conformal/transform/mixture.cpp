@@ -58,7 +58,7 @@ class Row {
     return steepness_ + (weight_[1] + weight_[3] * at.s * (1 - at.s) + epsilon_) / at.a;
   }
 
-  /// The derivatives of the weights in their parameters, which are the same at every place.
+  /// The derivatives of the weights in their parameters, which are the same for every score.
   [[nodiscard]] std::array<double, 4> d_weights() const {
     return {sigmoid(p_[0]), sigmoid(p_[2]), sigmoid(p_[4]), sigmoid(p_[6])};
   }
@@ -95,7 +95,7 @@ class Row {
     return std::max(a - rounding(a), 0.0);
   }
 
-  /// The place where phi is b, up to rounding: a is 0 or infinity if phi is above or below b for every double, and
+  /// The score whose phi is b, up to rounding: a is 0 or infinity if phi is above or below b for every double, and
   /// infinity if it is NaN. Newton's method on log a, from `log_guess`, inside a bracket that shrinks: where a step
   /// leaves the bracket or is more than half of the one before, bisection. A neighbouring level is three exponentials
   /// away.

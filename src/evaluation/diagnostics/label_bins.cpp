@@ -27,7 +27,7 @@ std::optional<std::int64_t> integer_of(const std::string& label) {
   return value;
 }
 
-/// The place of each label in reports: integers ascending, then texts.
+/// The position of each label in evaluations: integers ascending, then texts.
 std::vector<std::int64_t> places_of(const Labels& labels) {
   std::vector<std::optional<std::int64_t>> integers;
   for (const std::string& label : labels.all()) integers.push_back(integer_of(label));

@@ -130,7 +130,7 @@ std::optional<char> separator_in(const CsvFile& file) {
   return guess_separator(text);
 }
 
-/// A place in a CSV file.
+/// A position in a CSV file.
 struct CellPlace {
   std::uint64_t line = 1;  ///< from 1, as shown by an editor
   std::uint64_t row = 0;   ///< from 1 after the header
@@ -164,7 +164,7 @@ class PlaceCounter {
   char last_ = '\0';
 };
 
-/// The place of a byte.
+/// The position of a byte.
 CellPlace place_of(const CsvFile& file, std::uint64_t byte) {
   const OpenedText opened = open_text(file);
   std::vector<std::byte> bytes(kBlockBytes);

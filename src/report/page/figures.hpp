@@ -12,8 +12,8 @@
 #include <widthwise/evaluation.hpp>
 #include <widthwise/report.hpp>
 
-/// What the figures of an evaluation show: series, limits and sentences. The page draws them as SVG, the Python package
-/// with matplotlib.
+/// What the figures of an evaluation show: series, limits and sentences. The report draws them as SVG, the Python
+/// package with matplotlib.
 namespace widthwise::internal {
 
 /// Sentences of a figure, and names of what it shows.
@@ -95,7 +95,7 @@ struct MeasuredCoverage {
                                                  std::uint64_t rows, std::optional<std::uint64_t> calibration_rows,
                                                  const Guarantee& guarantee);
 
-/// The coverage that a page shows.
+/// The coverage that a report shows.
 [[nodiscard]] MeasuredCoverage measured_coverage(const EvaluationPage& page);
 
 /// Coverage at the levels with finite intervals, ascending. The legend names the band, the level, coverage, and

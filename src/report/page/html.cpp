@@ -271,7 +271,7 @@ std::string numbers(const EvaluationReport& report) {
   }
   if (columns.infinite) note += " Mean width and interval score are those of the finite intervals.";
   if (columns.empty) note += " Empty: no value conforms, and the prediction alone is returned.";
-  return section("In numbers", table.to_string(), note);
+  return section("Coverage and width by level", table.to_string(), note);
 }
 
 /// The coverage gaps of each level, and between which rows coverage differs.
@@ -442,7 +442,7 @@ std::string fitted(const EvaluationPage& page) {
   for (const auto& [name, value] : facts) text += "<dt>" + escaped(name) + "</dt><dd>" + escaped(value) + "</dd>";
   text += "</dl>";
   if (page.fit) text += "<p>On rows held out when it was fitted: " + escaped(page.fit->summary) + "</p>";
-  return section("What was fitted", text);
+  return section("Fitted model", text);
 }
 
 /// The goals on the hold-out, if it was large enough to compare them.
@@ -455,7 +455,7 @@ std::string goals_section(const EvaluationPage& page) {
                mean_of_finite(goal.mean_width, goal.finite_mean_width), percent(goal.coverage),
                goal.worst_slab ? measured(*goal.worst_slab) : "-"});
   }
-  return section("Narrow or even", table.to_string(),
+  return section("Trade-off of the goals", table.to_string(),
                  "Measured on rows held out when the model was fitted, at the level " +
                      level_name(page.model.parts().levels.front().value()) +
                      ". A narrow goal has a smaller mean width, an even one covers more in the worst slab.");
@@ -485,7 +485,7 @@ std::string guarantee_section(const EvaluationPage& page, const LevelEvaluation&
       "probability at least " + name + ", on average over calibration sets and new rows (marginal coverage). This " +
       "holds for any model and any data distribution, at any sample size. It does not say that coverage is " + name +
       " for every kind of row; `evaluate` and the report measure that.";
-  return section("What the guarantee means",
+  return section("Guarantee and its conditions",
                  "<p>" + escaped(scheme) + "</p>" +
                      (statement.is_marginal_for_rows ? "<p>" + with_code(general) + "</p>" : "") + bullets(points));
 }
@@ -542,12 +542,12 @@ std::string to_html(const EvaluationPage& page) {
                      tiles(page.report, level, page.model.parts().calibration.rows_kept());
   main += numbers(page.report);
   add_overview(gallery, page, verdict.level);
-  main += gallery.take("In pictures", "Intervals of " + level_name(level.level.value()) + ".");
+  main += gallery.take("Figures", "Intervals of " + level_name(level.level.value()) + ".");
   add_bins(gallery, page, level);
-  main += gallery.take("Where coverage holds", by_note);
+  main += gallery.take("Coverage by bins of the rows", by_note);
   main += evenness(page.report) + listed_rows(page.report);
   main += goals_section(page) + fitted(page) + guarantee_section(page, level);
-  // The page loads no other resources.
+  // The report loads no other resources.
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
          "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>" +

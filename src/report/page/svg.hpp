@@ -11,7 +11,7 @@
 /// the browser lays out in its font; only tick labels are text of the SVG, with room for the widest usual fonts.
 namespace widthwise::internal {
 
-/// The text for HTML and SVG: markup characters as entities, those that no page may contain as '?'.
+/// The text for HTML and SVG: markup characters as entities, those that HTML does not allow as '?'.
 [[nodiscard]] std::string escaped(std::string_view text);
 
 /// Likewise for the content of an element, where quotes are no markup.
@@ -33,7 +33,7 @@ struct Axis {
   double high = 1;
   std::vector<Tick> ticks = {};
   std::string name = {};
-  std::optional<double> missing_at = {};  ///< place of missing values, after all ticks
+  std::optional<double> missing_at = {};  ///< position of missing values, after all ticks
 };
 
 /// Round numbers from low to high, at most about `count` of them.

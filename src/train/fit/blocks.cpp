@@ -29,7 +29,7 @@ std::vector<Value> some(const std::vector<Value>& values, std::span<const std::s
   return taken;
 }
 
-/// The place of each value among the distinct ones, which are ascending.
+/// The index of each value among the distinct ones, which are ascending.
 template <class Value>
 std::vector<std::size_t> places(const std::vector<Value>& values, const std::vector<Value>& among) {
   std::vector<std::size_t> places;

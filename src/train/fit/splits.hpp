@@ -87,7 +87,7 @@ class Splits {
  public:
   /// Throws the errors of SetAside and cross_fitting_folds, and kTooFewRows if no row is left for the hold-out.
   Splits(const FitTable& table, const FitOptions& options, const Workers& workers);
-  /// As a plan says.
+  /// By a plan.
   Splits(const FitTable& table, const SplitPart& part, const FitOptions& options, const Workers& workers);
 
   [[nodiscard]] const TablePart& calibration() const { return rows_.calibration; }

@@ -75,7 +75,7 @@ std::string widths_text(const IntervalRows& rows, const OrderedRows& rows_in_ord
          significant(last) + " in its highest.";
 }
 
-/// Places from 0 to 1.
+/// Positions from 0 to 1.
 std::vector<double> side_by_side(std::size_t rows) {
   std::vector<double> places;
   for (std::size_t i = 0; i < rows; ++i) places.push_back((static_cast<double>(i) + 0.5) / static_cast<double>(rows));

@@ -108,7 +108,7 @@ WidthsFigure widths_figure(std::span<const double> lower, std::span<const double
   }
   std::ranges::sort(widths.values);
   WidthsFigure figure;
-  figure.heading = "How wide intervals are";
+  figure.heading = "Interval widths";
   figure.x_name = width_name(target);
   figure.y_name = "share of rows";
   figure.infinite = widths.rows - widths.values.size();

@@ -17,7 +17,7 @@ from xgboost.tracker import RabitTracker  # noqa: E402
 
 from widthwise.xgboost import WidthObjective, training_matrix  # noqa: E402
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.distributed
 
 GOALS = [("even", False, None), ("even", True, None), ("narrow", False, None), ("even", False, (0.8, 0.95))]
 NAMES = ["even", "two-sided", "narrow", "window"]
@@ -116,7 +116,7 @@ def assert_same_gradients(run: Callable[[list[Callable[[], Any]]], list[Any]], g
 
 
 def assert_valid(booster: Any, objective: WidthObjective, fit: Any) -> None:
-    """The booster of a cluster gives valid intervals."""
+    """The booster of a distributed system gives valid intervals."""
     localizer = Localizer.from_booster(booster, objective, *fit)
     predictor = Predictor(localizer, localizer.calibrate(*rows(500, 3)))
     evaluation = predictor.evaluate(*rows(3000, 4))

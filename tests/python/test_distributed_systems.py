@@ -283,7 +283,7 @@ def test_decimals_and_half_precision_are_numbers_in_batches(predictors, table):
 # ---- Spark
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_spark_gives_the_librarys_intervals(spark, scoring, table, parquet, tmp_path):
     spark_module = pytest.importorskip("widthwise.spark")
     frame = spark.read.parquet(str(parquet)).repartition(3)
@@ -292,7 +292,7 @@ def test_spark_gives_the_librarys_intervals(spark, scoring, table, parquet, tmp_
     assert_same(pq.read_table(tmp_path / "out"), scoring, table)
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_spark_calibrates_to_the_same_bytes_however_rows_are_split(spark, predictor, table, parquet):
     spark_module = pytest.importorskip("widthwise.spark")
     whole = bytes_of(calibrated_alone(predictor, table))
@@ -304,7 +304,7 @@ def test_spark_calibrates_to_the_same_bytes_however_rows_are_split(spark, predic
         assert bytes_of(found) == whole
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_spark_frames_may_have_any_names_and_be_scored_twice(spark, predictors, table, parquet):
     spark_module = pytest.importorskip("widthwise.spark")
     predictor = predictors["forecasts"]
@@ -317,7 +317,7 @@ def test_spark_frames_may_have_any_names_and_be_scored_twice(spark, predictors, 
     assert again.calibration.rows_seen == len(table)
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_spark_reports_errors_before_it_runs(spark, predictors, parquet, rows, tmp_path):
     spark_module = pytest.importorskip("widthwise.spark")
     frame = spark.read.parquet(str(parquet))
@@ -353,7 +353,7 @@ def test_spark_reports_errors_before_it_runs(spark, predictors, parquet, rows, t
 # ---- Dask
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_dask_gives_the_librarys_intervals(client, scoring, table):
     dask_module = pytest.importorskip("widthwise.dask")
     import dask.dataframe
@@ -364,7 +364,7 @@ def test_dask_gives_the_librarys_intervals(client, scoring, table):
     assert_same(pa.Table.from_pandas(scored.compute(), preserve_index=False), scoring, table)
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_dask_calibrates_to_the_same_bytes_however_rows_are_split(client, predictor, table):
     dask_module = pytest.importorskip("widthwise.dask")
     import dask.dataframe
@@ -379,7 +379,7 @@ def test_dask_calibrates_to_the_same_bytes_however_rows_are_split(client, predic
         assert bytes_of(found) == whole
 
 
-@pytest.mark.cluster
+@pytest.mark.distributed
 def test_dask_reports_errors_before_it_runs(client, predictors, table, rows):
     dask_module = pytest.importorskip("widthwise.dask")
     import dask.dataframe

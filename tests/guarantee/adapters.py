@@ -78,7 +78,7 @@ def cpp_program(name):
 
 @dataclass(frozen=True)
 class Cpp:
-    """A C++ program that links widthwise::core (face.cpp)."""
+    """A C++ program that links widthwise::core (adapter.cpp)."""
 
     transform: str
     path: str = "intervals"
@@ -86,7 +86,7 @@ class Cpp:
     sides: str = "one"
     capacity: int = 1_000_000
     guarantee: str = "marginal"
-    setting: float = 0  # of the path, see face.cpp
+    setting: float = 0  # of the path, see adapter.cpp
     fault: str | None = None  # "" runs the copy with planted faults, all switched off
 
     def covered(self, fit, calibration, test, levels):
@@ -109,7 +109,7 @@ class Cpp:
         return np.frombuffer(done.stdout)
 
     def tables(self, calibration, test):
-        """Both tables in the format of face.cpp. The parameters are an arbitrary function of x."""
+        """Both tables in the format of adapter.cpp. The parameters are an arbitrary function of x."""
         count = PARAMETERS[self.transform] * (2 if self.sides == "two" else 1)
 
         def table(rows):
@@ -121,7 +121,7 @@ class Cpp:
 
 
 def cpp_table(rows, prediction, others):
-    """Rows in the format of face.cpp."""
+    """Rows in the format of adapter.cpp."""
     weights = np.zeros_like(rows.y) if rows.weights is None else rows.weights
     groups = np.full_like(rows.y, -1) if rows.groups is None else rows.groups
     clusters = np.full_like(rows.y, -1) if rows.clusters is None else rows.clusters

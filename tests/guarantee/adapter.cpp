@@ -1,5 +1,5 @@
-// The C++ program of the guarantee suite: calibrates and predicts with widthwise::core over many repetitions. faces.py
-// calls it and checks its output.
+// The C++ program of the guarantee suite: calibrates and predicts with widthwise::core over many repetitions.
+// adapters.py calls it and checks its output.
 //
 //   widthwise_guarantee PATH TRANSFORM SCORE SIDES LEVELS CALIBRATION_ROWS TEST_ROWS CAPACITY GUARANTEE SETTING [FAULT]
 //
@@ -353,7 +353,7 @@ void run(std::span<char*> arguments) {
 int main(int count, char** arguments) {
   constexpr int kArguments = 11;
   if (count < kArguments) {
-    std::fputs("widthwise_guarantee: expected at least 10 arguments, see face.cpp\n", stderr);
+    std::fputs("widthwise_guarantee: expected at least 10 arguments, see adapter.cpp\n", stderr);
     return 2;
   }
 #ifdef WIDTHWISE_PLANTED_FAULTS
