@@ -1,11 +1,13 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>
@@ -80,9 +82,27 @@ struct ClusterRule {
 
 /// What the keys of calibration rows are.
 enum class RowKeys {
-  kNone,      ///< rows have no keys
-  kGroups,    ///< each row has a group
-  kClusters,  ///< each row has a cluster
+  kNone,               ///< rows have no keys
+  kGroups,             ///< each row has a group
+  kClusters,           ///< each row has a cluster
+  kGroupsAndClusters,  ///< each row has both
+};
+
+/// Whether each row has a group.
+[[nodiscard]] constexpr bool have_groups(RowKeys keys) {
+  return keys == RowKeys::kGroups || keys == RowKeys::kGroupsAndClusters;
+}
+/// Whether each row has a cluster.
+[[nodiscard]] constexpr bool have_clusters(RowKeys keys) {
+  return keys == RowKeys::kClusters || keys == RowKeys::kGroupsAndClusters;
+}
+
+/// The clusters of one group, each with its rows in that group; or of all rows, without groups.
+struct ClusterSizes {
+  std::uint64_t clusters = 0;   ///< number of clusters with rows
+  std::uint64_t rows = 0;       ///< of all of them, including those not kept
+  std::uint64_t largest = 0;    ///< rows of the largest one
+  std::uint64_t effective = 0;  ///< the number of clusters of one size with the same variance, see effective_clusters
 };
 
 /// One calibration row.
@@ -139,9 +159,12 @@ class RowNumbers {
 /// neither would have valid coverage. add and merge throw kInvalidArgument in this case and leave the sample unchanged.
 ///
 /// Likewise, either all rows have a cluster or none. Rows of one cluster are not independent, such as the visits of one
-/// patient, so a quantile takes account of their clusters (SortedScores). A clustered calibration has neither groups
-/// nor weights. It keeps up to `capacity` rows of every cluster. All clusters are kept, whatever their size, because a
-/// sample that favours large clusters would not be exchangeable with a new cluster.
+/// patient, so a quantile takes account of their clusters (SortedScores). A clustered calibration has no weights. It
+/// keeps up to `capacity` rows of every cluster. All clusters are kept, whatever their size, because a sample that
+/// favours large clusters would not be exchangeable with a new cluster.
+///
+/// With groups and clusters, the rows of a cluster may be in several groups. Its part in each of them is kept and
+/// counted like a cluster: within a group, the parts of clusters are exchangeable (docs/mathematics.md).
 ///
 /// Exception safety: add and merge either succeed or leave the sample unchanged, also if memory runs out.
 /// Thread safety: const methods may run concurrently; add and merge need exclusive access.
@@ -162,8 +185,8 @@ class Calibration {
   void add(std::uint64_t row_number, const CalibrationRow& row);
 
   /// Add scores.size() rows with these numbers: all of them or, if one is invalid, none. The other spans have the same
-  /// size, or are empty for the default. A calibration with weights takes rows with weights; rows with clusters have
-  /// neither weights nor groups.
+  /// size, or are empty for the default. A calibration with weights takes rows with weights; rows with clusters have no
+  /// weights.
   void add(RowNumbers numbers, std::span<const double> scores, std::span<const bool> above = {},
            std::span<const double> weights = {}, std::span<const std::int64_t> groups = {},
            std::span<const std::int64_t> clusters = {});
@@ -197,23 +220,22 @@ class Calibration {
   /// What the rows were added with, for calibration schemes (schemes.hpp): groups even if all rows are in group 0.
   [[nodiscard]] RowKeys keys() const { return keys_; }
 
-  /// Number of clusters; 0 for rows without clusters.
-  [[nodiscard]] std::uint64_t clusters() const { return keys_ == RowKeys::kClusters ? samples_.size() : 0; }
+  /// Number of clusters; 0 for rows without clusters. A cluster in several groups is one.
+  [[nodiscard]] std::uint64_t clusters() const { return cluster_numbers().size(); }
 
   /// The numbers of the clusters, ascending; empty for rows without clusters.
   [[nodiscard]] std::vector<std::int64_t> cluster_numbers() const;
 
-  /// Whether there are rows of this cluster.
-  [[nodiscard]] bool has_cluster(std::int64_t cluster) const {
-    return keys_ == RowKeys::kClusters && samples_.contains(cluster);
-  }
-
-  /// Number of rows of the largest cluster, including those not kept; 0 for rows without clusters.
+  /// Number of rows of the largest cluster, in one group if there are groups, including those not kept; 0 for rows
+  /// without clusters.
   [[nodiscard]] std::uint64_t largest_cluster() const;
 
   /// The number of clusters of one size with the same variance if rows count: (sum N)^2 / sum N^2 over the sizes N
-  /// (Kish 1965). Rounded down; 0 for rows without clusters.
+  /// (Kish 1965), each in one group if there are groups. Rounded down; 0 for rows without clusters.
   [[nodiscard]] std::uint64_t effective_clusters() const;
+
+  /// The clusters by group, of group 0 without groups; empty for rows without clusters.
+  [[nodiscard]] std::map<std::int64_t, ClusterSizes> cluster_sizes() const;
 
   /// The label of a group; that of an unknown group is its number.
   [[nodiscard]] std::string label(std::int64_t group) const;
@@ -263,8 +285,18 @@ class Calibration {
     std::uint64_t seen = 0;
     std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();  // upper bound of the priorities of kept rows
     bool weighted = false;
-    std::string label;  // empty for an integer
   };
+  /// Where a row belongs. Without groups or without clusters, that number is 0.
+  struct SampleKey {
+    std::int64_t group = 0;
+    std::int64_t cluster = 0;
+
+    auto operator<=>(const SampleKey&) const = default;
+
+    /// "cluster 5", as rows with these keys have it.
+    [[nodiscard]] std::string to_string(RowKeys keys) const;
+  };
+  using Samples = std::map<SampleKey, Sample>;
   struct Reader;
 
   /// A range that contains the numbers of all stored rows: rows with other numbers need no search.
@@ -308,29 +340,40 @@ class Calibration {
     bool has_zero_ = false;
   };
 
+  /// The groups and clusters of rows; either may be empty.
+  struct KeyColumns {
+    std::span<const std::int64_t> groups;
+    std::span<const std::int64_t> clusters;
+
+    [[nodiscard]] RowKeys keys() const;
+    [[nodiscard]] SampleKey of(std::size_t row) const;
+  };
+
   [[nodiscard]] std::uint64_t key() const;
   void take_keys(RowKeys keys);
-  void add_keyed(RowKeys kind, RowNumbers numbers, std::span<const double> scores, std::span<const bool> above,
-                 std::span<const double> weights, std::span<const std::int64_t> keys);
+  void add_keyed(const KeyColumns& columns, RowNumbers numbers, std::span<const double> scores,
+                 std::span<const bool> above, std::span<const double> weights);
   template <class AddRow>
-  void add_samples(std::span<const std::int64_t> keys, const AddRow& add_row);
+  void add_samples(const KeyColumns& columns, std::size_t rows, const AddRow& add_row);
   void check_merge(const Calibration& other) const;
   void add_batch(Calibration&& added, RowNumbers numbers, std::size_t rows);
   [[nodiscard]] bool may_have(const NumberRange& numbers) const;
   [[nodiscard]] std::uint64_t entries() const;
   void index_rows(std::uint64_t more);
   void insert_rows(const Calibration& added);
-  [[noreturn]] void refuse_duplicate(std::uint64_t priority, std::vector<std::int64_t> parts) const;
+  [[noreturn]] void refuse_duplicate(std::uint64_t priority, std::vector<SampleKey> parts) const;
   [[nodiscard]] std::uint64_t max_entries() const;
   void make_room(Sample& sample, std::size_t rows) const;
   void append(Sample& sample, const Entry& entry) const;
   void compact(Sample& sample) const;
   [[nodiscard]] std::vector<Entry> kept(const Sample& sample) const;
-  [[nodiscard]] std::map<std::int64_t, std::vector<Entry>> kept() const;
-  [[nodiscard]] std::vector<CalibrationRow> clustered_rows() const;
+  [[nodiscard]] std::map<SampleKey, std::vector<Entry>> kept() const;
+  [[nodiscard]] std::ranges::subrange<Samples::const_iterator> samples_of(std::int64_t group) const;
+  [[nodiscard]] std::string stored_label(std::int64_t group) const;
 
   Options options_;
-  std::map<std::int64_t, Sample> samples_;  // by group or cluster; one sample with key 0 for rows without
+  Samples samples_;                             // one for rows without groups and clusters
+  std::map<std::int64_t, std::string> labels_;  // of the groups whose label is not an integer
   RowKeys keys_ = RowKeys::kNone;
   NumberRange numbers_;
   Stored stored_;
@@ -361,6 +404,8 @@ struct SidedScore {
 ///   given as the test weight, or else ClusterRule::max_size.
 /// - clusters: hierarchical conformal prediction (Lee, Barber and Willett 2023). Every cluster has weight 1, shared
 ///   equally by its rows, and so has the new row.
+/// With groups as well, both hold in each group, with the part of each cluster that lies in the group in place of the
+/// cluster.
 ///
 /// Invariant: immutable. Thread safety: full.
 class SortedScores {
@@ -446,6 +491,7 @@ class SortedScores {
     double unit = 1;       // stored weight of a test weight of 1; 1 without clusters
     double remainder =
         0;  // how much sums from the last row on may be too large, because shares of clusters are rounded
+    std::uint64_t clusters = 0;  // with rows in the group; 0 without clusters
 
     /// The weight of a new row as weights are stored.
     [[nodiscard]] double stored(double test_weight) const;
@@ -455,8 +501,9 @@ class SortedScores {
 
   static void accumulate(Sum& sum, double weight);
   static Group rank_rows(std::span<const Calibration::Entry> entries);
-  static Group rank_clusters(const std::map<std::int64_t, std::vector<Calibration::Entry>>& clusters,
+  static Group rank_clusters(std::span<const std::vector<Calibration::Entry>> clusters,
                              std::span<const std::uint64_t> sizes, ClusterForm form);
+  void rank_groups_of_clusters(const Calibration& calibration, const ClusterRule& rule);
 
   [[nodiscard]] const Group* find(std::int64_t group) const;
   [[nodiscard]] double checked_weight(const char* where, std::optional<double> test_weight) const;

@@ -95,7 +95,8 @@ struct EvaluationOptions {
 
 /// Coverage by clusters of rows.
 struct ClusterCoverage {
-  std::uint64_t clusters = 0;             ///< number of clusters with at least one evaluated row
+  /// Number of clusters with at least one evaluated row; with groups, a cluster counts in each of its groups.
+  std::uint64_t clusters = 0;
   double mean = 0;                        ///< mean over clusters of the share of covered rows
   double rows = 0;                        ///< share of covered rows
   ClusterForm form = ClusterForm::kRows;  ///< which of the two the verdict is about

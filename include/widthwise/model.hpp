@@ -62,7 +62,8 @@ struct ModelParts {
   RoleNames columns = {};                             ///< names of the columns by role that later rows have as well
   ClusterForm cluster_coverage = ClusterForm::kRows;  ///< what counts once, if there are clusters
   std::uint64_t max_cluster_size = 0;  ///< number of rows that a new cluster has at most, as declared; 0: unknown
-  std::uint64_t fit_cluster_size = 0;  ///< number of rows of the largest cluster of the training rows; 0: unknown
+  /// Number of rows of the largest cluster of the training rows, in one group if there are groups; 0: unknown.
+  std::uint64_t fit_cluster_size = 0;
   /// Of the clusters that the base model, the localizer or the given predictions were fitted on, each as often as it
   /// has rows (cluster_hash); empty if unknown. These clusters do not calibrate.
   RowSketch fit_clusters = RowSketch();

@@ -31,16 +31,16 @@ struct GroupRank {
   std::string label = {};  ///< of the group, for messages; empty without groups
   /// Whether the scores are those of several groups, given whose counts the coverage of a test row has no known law.
   bool pooled = false;
+  std::uint64_t rank_below = 0;  ///< if rows of sets count, the rank at or below the quantile, from 1
 };
 
 /// How sets of dependent rows count, if whole sets are exchangeable and rows are not independent.
 struct DependentSets {
   /// Rows that a new set has at most, if every row counts once; 0 if every set does. CalibrationRanks::groups then has
-  /// the effective number of sets, the quantile lies between the ranks `rank_below` and `rank` of them, which is
-  /// approximate, and CalibrationRanks::min_rows counts rows.
+  /// the effective number of sets, the quantile lies between the ranks GroupRank::rank_below and GroupRank::rank of
+  /// them, which is approximate, and CalibrationRanks::min_rows counts rows.
   std::uint64_t largest = 0;
-  std::uint64_t rank_below = 0;  ///< if rows count, the rank at or below the quantile, from 1
-  std::uint64_t rows = 0;        ///< calibration rows of all sets
+  std::uint64_t rows = 0;  ///< calibration rows of all sets
 };
 
 /// A lower bound of coverage, for intervals whose coverage has no law.
@@ -126,7 +126,7 @@ struct ClusterCounts {
   ClusterForm form = ClusterForm::kRows;  ///< what counts once
   std::uint64_t count = 0;                ///< number of clusters
   std::uint64_t rows = 0;                 ///< of all clusters
-  std::uint64_t largest = 0;              ///< rows of the largest one
+  std::uint64_t largest = 0;              ///< Calibration::largest_cluster
   std::uint64_t effective = 0;            ///< Calibration::effective_clusters
   std::uint64_t max_size = 0;             ///< ClusterRule::max_size
 };
@@ -150,7 +150,7 @@ struct SchemeOptions {
   std::uint64_t pool_groups = 0;  ///< groups with fewer calibration rows are pooled; 0: none
   ClusterForm cluster_coverage = ClusterForm::kRows;  ///< what counts once, if there are clusters
   std::uint64_t max_cluster_size = 0;                 ///< rows that a new cluster has at most, as declared; 0: unknown
-  std::uint64_t fit_cluster_size = 0;                 ///< rows of the largest cluster of the fit; 0: unknown
+  std::uint64_t fit_cluster_size = 0;                 ///< ModelParts::fit_cluster_size
   std::vector<std::uint64_t> rows_by_fold = {};       ///< calibration rows of each fold, with folds; else empty
 };
 
@@ -224,11 +224,21 @@ class CalibrationScheme : public Interface {
   /// What the width of intervals depends on: rows, effective rows, or clusters.
   [[nodiscard]] virtual std::uint64_t units(const Calibration& calibration) const;
 
+  /// Those of one group, 0 without groups.
+  [[nodiscard]] virtual std::uint64_t units_in(const Calibration& calibration, std::int64_t group) const;
+
   /// "row", "cluster": what one unit is.
   [[nodiscard]] virtual const char* unit_name() const { return "row"; }
 
   /// What finite intervals of a level need. With groups, every group needs it.
   [[nodiscard]] virtual LevelNeeds needs(const Calibration& calibration, const Level& level) const;
+
+  /// What those of the rows of one group need, 0 without groups.
+  [[nodiscard]] virtual LevelNeeds needs_in(const Calibration& calibration, const Level& level,
+                                            std::int64_t group) const;
+
+  /// The quantile of one group among its units, 0 without groups.
+  [[nodiscard]] virtual GroupRank rank_in(const Calibration& calibration, const Level& level, std::int64_t group) const;
 
   /// The range of coverage over calibration sets, as reports show it; none if there is only a lower bound.
   [[nodiscard]] virtual std::optional<CoverageSpread> spread(const Calibration& calibration, const Level& level) const;
@@ -258,14 +268,15 @@ class CalibrationScheme : public Interface {
   /// "in each group", with a blank before it, if the guarantee holds in each; else empty.
   [[nodiscard]] virtual std::string scope() const { return {}; }
 
+  /// Whether `spread` is stated as approximate.
+  [[nodiscard]] virtual bool is_approximate(const Calibration& calibration) const;
+
+  /// A clause after a coverage range, with its comma; or empty.
+  [[nodiscard]] virtual std::string condition(const Calibration& /*calibration*/) const { return {}; }
+
  protected:
   /// Options, and the rows of the calibration that decide the largest known cluster.
   CalibrationScheme(SchemeOptions options, const Calibration& calibration);
-
-  /// Whether `spread` is stated as approximate.
-  [[nodiscard]] virtual bool is_approximate(const Calibration& calibration) const;
-  /// A clause after a coverage range, with its comma; or empty.
-  [[nodiscard]] virtual std::string condition(const Calibration& /*calibration*/) const { return {}; }
 
  private:
   SchemeOptions options_;

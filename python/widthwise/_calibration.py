@@ -75,8 +75,8 @@ class Calibration:
             Labels: text, integers or booleans. Calibrate each group separately (Mondrian). Either all rows of a calibration have a group or none.
         clusters : array-like, optional
             Labels of sets of dependent rows, such as the visits of one patient. Quantiles are then valid for a row of a
-            new cluster, see `quantile`. Either all rows of a calibration have a cluster or none; such rows have
-            neither groups nor weights.
+            new cluster, see `quantile`; with groups, in each group. Either all rows of a calibration have a cluster or
+            none; such rows have no weights.
         first_row : int, optional
             Number of the first row. Row numbers are unique among all calibrations that are merged; by default they
             continue from the rows added before.
@@ -137,8 +137,8 @@ class Calibration:
         cluster_coverage : {"rows", "clusters"}, default="rows"
             What counts once, if there are clusters, see `WidthwiseRegressor`.
         cluster_size : float, optional
-            Number of rows of the cluster of the row to predict, if rows of clusters count; by default that of the
-            largest cluster.
+            Number of rows of the cluster of the row to predict, in its group if there are groups, if rows of clusters
+            count; by default that of the largest cluster.
         """
         sorted_scores = self._shard.sorted(guarantee_text(guarantee), word(cluster_coverage, "cluster_coverage"))
         weight = self._new_weight(test_weight, cluster_size)

@@ -166,8 +166,6 @@ constexpr Conflict kConflicts[] = {
     {Choice::kCrossCalibration, Choice::kCvPredictions,
      "cross-calibration needs the models of the folds, not only their predictions; let the fit train the base model, "
      "or pass predictions of the deployed model"},
-    {Role::kCluster, Role::kGroup,
-     "{1} and {2} cannot be combined: rows are stored by group or by cluster; use one of them"},
     {Role::kCluster, Role::kWeight, kOneWeights},
     {Role::kCluster, Choice::kLearntWeights, kOneWeights},
     {Role::kCluster, Role::kTime,
@@ -183,6 +181,8 @@ constexpr Conflict kConflicts[] = {
     {Choice::kGuarantee, Choice::kLearntWeights, kNoConfidence},
     {Choice::kGuarantee, Choice::kPooledGroups,
      "{1} is not available for pooled groups; use the guarantee 'marginal', or do not pool groups"},
+    {Role::kCluster, Choice::kPooledGroups,
+     "{1} and {2} cannot be combined: a new cluster adds several rows to a small group; do not pool groups"},
     {Role::kWeight, Choice::kPooledGroups, kNoPools},
     {Choice::kLearntWeights, Choice::kPooledGroups, kNoPools},
     {Role::kTime, Choice::kWorkers, "splits by {1} need all rows in one process; fit without workers"},

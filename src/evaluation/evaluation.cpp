@@ -27,6 +27,7 @@ using internal::BinRows;
 using internal::count;
 using internal::count_of;
 using internal::EvennessTest;
+using internal::groups_text;
 using internal::percent;
 using internal::percent_range;
 using internal::PlaceTest;
@@ -62,13 +63,6 @@ struct SampledRows {
 };
 
 // ---- the verdict
-
-/// The groups with a quantile of their own.
-std::string groups_text(const CalibrationRanks& calibration) {
-  if (calibration.row_groups.empty()) return "";
-  const auto groups = std::ranges::count_if(calibration.groups, [](const GroupRank& group) { return !group.pooled; });
-  return " in " + count_of(static_cast<std::uint64_t>(groups), "group");
-}
 
 std::string calibration_text(std::uint64_t rows, const CalibrationRanks& calibration) {
   return (calibration.approximate_because.empty() ? "" : "an effective sample size of ") +

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include <widthwise/evaluation.hpp>
@@ -12,6 +13,9 @@
 
 /// The verdict on rows with clusters, a part of `evaluate`.
 namespace widthwise::internal {
+
+/// " in 3 groups", those with a quantile of their own; empty without groups.
+[[nodiscard]] std::string groups_text(const CalibrationRanks& calibration);
 
 /// Throw kInvalidArgument unless rows have clusters exactly if the calibration has them.
 void check_clusters(const IntervalRows& rows, const CalibrationRanks& calibration, const EvaluationOptions& options);
@@ -28,6 +32,9 @@ class RowRanks {
   RowRanks(const CalibrationRanks& calibration, std::size_t n);
 
   [[nodiscard]] std::size_t group_of(std::size_t row) const { return group_of_.empty() ? 0 : group_of_[row]; }
+
+  /// The quantile of a group.
+  [[nodiscard]] const GroupRank& rank(std::size_t group) const { return groups_[group]; }
 
   /// Whether the coverage of the row has a known law: it has none if there is a bound instead of a
   /// law, and for finite intervals of pooled groups.

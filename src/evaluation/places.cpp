@@ -1,5 +1,6 @@
 #include "evaluation/parts.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <iterator>
 #include <map>
@@ -9,6 +10,7 @@
 
 #include <widthwise/error.hpp>
 
+#include "base/text.hpp"
 #include "evaluation/diagnostics/rows.hpp"
 
 namespace widthwise::internal {
@@ -32,6 +34,12 @@ RowRanks::RowRanks(const CalibrationRanks& calibration, std::size_t n) : n_(n), 
     const auto found = place_of.find(group);
     group_of_.push_back(found == place_of.end() ? static_cast<std::uint32_t>(groups_.size() - 1) : found->second);
   }
+}
+
+std::string groups_text(const CalibrationRanks& calibration) {
+  if (calibration.row_groups.empty()) return "";
+  const auto groups = std::ranges::count_if(calibration.groups, [](const GroupRank& group) { return !group.pooled; });
+  return " in " + count_of(static_cast<std::uint64_t>(groups), "group");
 }
 
 std::vector<RankedRows> RowRanks::count(std::span<const std::size_t> rows) const {

@@ -245,9 +245,9 @@ SeenRows seen_rows(const Model& model, const RowSketch& rows, std::span<const st
   std::ranges::sort(distinct);
   const auto repeated = std::ranges::unique(distinct);
   distinct.erase(repeated.begin(), repeated.end());
-  const Calibration& calibration = model.parts().calibration;
+  const std::vector<std::int64_t> known = model.parts().calibration.cluster_numbers();
   const auto calibrated =
-      std::ranges::count_if(distinct, [&](std::int64_t cluster) { return calibration.has_cluster(cluster); });
+      std::ranges::count_if(distinct, [&](std::int64_t cluster) { return std::ranges::binary_search(known, cluster); });
   return {.fitted = overlap(model.parts().fit_sketch, rows),
           .calibrated = overlap(model.parts().calibration_sketch, rows),
           .clusters = distinct.size(),

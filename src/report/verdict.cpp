@@ -95,16 +95,19 @@ Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite
 /// The same for a model whose rows of clusters count.
 OverallVerdict infinite_cluster_verdict(const EvaluationReport& report, const ClusterCoverage& clusters,
                                         std::size_t j) {
-  const std::uint64_t more = clusters.rows_needed - clusters.rows_have;
+  const bool per_group = clusters.rows_have >= clusters.rows_needed;
+  const std::string advice =
+      per_group ? "Calibrate every group with at least " + count_of(clusters.rows_needed, "row") + " of new clusters"
+                : "Add at least " + count_of(clusters.rows_needed - clusters.rows_have, "calibration row") +
+                      " of new clusters";
   return {.code = "infinite",
           .mood = "broken",
           .word = "Infinite",
           .headline = "The intervals are infinite: the level " + name_of(report, j) + " needs " +
-                      count_of(clusters.rows_needed, "calibration row") +
-                      " in clusters of these sizes, and the model has " + count(clusters.rows_have) + ".",
+                      count_of(clusters.rows_needed, "calibration row") + " in clusters of these sizes" +
+                      (per_group ? " per group." : ", and the model has " + count(clusters.rows_have) + "."),
           .evidence = report.levels[j].summary,
-          .advice = {{"add_rows",
-                      "Add at least " + count_of(more, "calibration row") + " of new clusters, or use a lower level."}},
+          .advice = {{"add_rows", advice + ", or use a lower level."}},
           .level = j};
 }
 

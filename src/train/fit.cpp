@@ -251,7 +251,9 @@ FitResult fit_split(const FitTable& table, const Splits& splits, const Setting& 
   const auto residuals = internal::sampled_residuals(rows.residuals, splits.fitting(), workers);
   const auto trained = holdout.retrain(chosen);
   RowSketch clusters = internal::sketch_of_clusters(table, splits.seen(), workers);
-  const std::uint64_t largest_cluster = largest_count(clusters);
+  const std::uint64_t largest_cluster = table.columns.has(Role::kGroup)
+                                            ? largest_count(internal::sketch_of_parts(table, splits.seen(), workers))
+                                            : largest_count(clusters);
   const Model fitted(ModelParts{.features = table.features,
                                 .categories = encoded.categories,
                                 .target = table.target,

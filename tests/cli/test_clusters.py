@@ -106,6 +106,14 @@ def test_clusters_that_fitted_do_not_calibrate(clustered):
     assert (clustered.folder / "model.safetensors").read_bytes() == before
 
 
+def hierarchical_quantile(residual, patient, level):
+    """The smallest residual at which the weight of clusters, each shared by its rows, reaches level (clusters + 1)."""
+    _, cluster, size = np.unique(patient, return_inverse=True, return_counts=True)
+    order = np.argsort(residual)
+    weight = np.cumsum((1 / size)[cluster][order])
+    return residual[order][np.searchsorted(weight, level * (len(size) + 1) - 1e-9)]
+
+
 def test_the_quantile_counts_clusters(clustered, counted_once):
     """The width is the hierarchical conformal quantile of the residuals of the calibration clusters."""
     clustered.ok("calibrate", counted_once, "more.csv", "--replace", "-o", "more.safetensors")
@@ -113,12 +121,54 @@ def test_the_quantile_counts_clusters(clustered, counted_once):
     out = read(clustered.folder / "out.csv")
     more = read(clustered.folder / "more.parquet")
     residual = np.abs(np.array(more["y"]) - np.array(more["forecast"]))
-    _, cluster, size = np.unique(more["patient"].to_pylist(), return_inverse=True, return_counts=True)
-    order = np.argsort(residual)
-    weight = np.cumsum((1 / size)[cluster][order])
-    quantile = residual[order][np.searchsorted(weight, 0.9 * (len(size) + 1))]
+    quantile = hierarchical_quantile(residual, more["patient"].to_pylist(), 0.9)
     widths = np.array(out["upper_0.9"]) - np.array(out["lower_0.9"])
     assert np.allclose(widths, 2 * quantile)
+
+
+def test_clusters_are_calibrated_in_each_group(clustered):
+    """A patient is in both groups; in each of them, the width is the quantile of the parts of patients there."""
+    for name, clusters, seed in [("fit", 100, 11), ("more", 60, 12), ("new", 50, 13)]:
+        rows = make_rows(clusters, seed)
+        rows["kind"] = ["far" if x > 2.5 else "near" for x in rows["x"]]
+        rows["y"] = [x + (3 if x > 2.5 else 1) * (y - x) for x, y in zip(rows["x"], rows["y"], strict=True)]
+        write(pa.table(rows), clustered.folder / f"kinds-{name}.csv")
+    columns = ["--group", "kind", "--cluster", "patient", "--cluster-coverage", "clusters"]
+    clustered.ok("fit", "kinds-fit.csv", *FIT, *columns, "-o", "kinds.safetensors")
+    replaced = ["calibrate", "kinds.safetensors", "kinds-more.csv", "--replace"]
+    assert "in 60 clusters of up to" in clustered.ok(*replaced, "-o", "more.safetensors").out
+    clustered.ok("predict", "more.safetensors", "kinds-new.csv", "-o", "out.csv")
+    out, new, more = (read(clustered.folder / name) for name in ("out.csv", "kinds-new.csv", "kinds-more.csv"))
+    widths = np.array(out["upper_0.9"]) - np.array(out["lower_0.9"])
+    residual = np.abs(np.array(more["y"]) - np.array(more["forecast"]))
+    for kind in ("far", "near"):
+        chosen = np.array(more["kind"].to_pylist()) == kind
+        expected = 2 * hierarchical_quantile(residual[chosen], np.array(more["patient"].to_pylist())[chosen], 0.9)
+        assert np.allclose(widths[np.array(new["kind"].to_pylist()) == kind], expected)
+    text = " ".join(clustered.ok("inspect", "more.safetensors").out.split())
+    assert "in 60 clusters of up to" in text and "in a group, in 2 groups" in text
+    assert "group-conditional: coverage of at least the level in each group" in text
+    shown = json.loads(clustered.ok("inspect", "more.safetensors", "--json").out)
+    assert shown["calibration"]["clusters"] == 60 and shown["calibration"]["groups"] == 2
+    report = json.loads(clustered.ok("evaluate", "more.safetensors", "kinds-new.csv", "--json").out)
+    assert "in 2 groups and" in report["levels"][0]["verdict"]["text"]
+    assert report["levels"][0]["verdict"]["word"] == "valid"
+    # The tables of shards have rows of the same patients.
+    clustered.ok("calibrate", "kinds.safetensors", "kinds-more.csv", "--key", "id", "--emit", "kinds.shard")
+    clustered.ok("merge", "kinds.safetensors", "kinds.shard", "-o", "merged.safetensors")
+    clustered.ok("calibrate", "kinds.safetensors", "kinds-more.csv", "--key", "id", "-o", "added.safetensors")
+    merged, added = (clustered.folder / f"{name}.safetensors" for name in ("merged", "added"))
+    assert merged.read_bytes() == added.read_bytes()
+    unknown = new.set_column(new.column_names.index("kind"), "kind", pa.array(["other"] * len(new)))
+    write(unknown, clustered.folder / "kinds-unknown.csv")
+    clustered.ok("predict", "more.safetensors", "kinds-unknown.csv", "-o", "out.csv")
+    assert np.isinf(np.array(read(clustered.folder / "out.csv")["upper_0.9"])).all()
+    table = more.drop(["patient"])
+    write(table, clustered.folder / "kinds-unlabelled.csv")
+    error = clustered.fails(1, "calibrate", "kinds.safetensors", "kinds-unlabelled.csv")
+    assert "no column 'patient', which holds the clusters" in error
+    error = clustered.fails(2, "track", "more.safetensors", "kinds-new.csv", "-o", "t.csv")
+    assert "track a model without" in error
 
 
 def test_shards_and_tables_calibrate_alike(clustered):
@@ -178,8 +228,8 @@ def test_missing_clusters_and_other_schemes_are_refused(clustered):
         error = clustered.fails(1, command, "model.safetensors", "unlabelled.csv")
         assert "no column 'patient', which holds the clusters" in error
     fit = ["fit", "fit.csv", *FIT, "-o", "no.safetensors", "--cluster", "patient"]
-    error = clustered.fails(2, *fit, "--group", "patient")
-    assert "clusters in 'patient' and groups in 'patient' cannot be combined: rows are stored by" in error
+    error = clustered.fails(2, *fit, "--group", "patient", "--pool-groups", "20")
+    assert "clusters in 'patient' and pooled groups cannot be combined: a new cluster adds several rows" in error
     assert "a split by time separates the rows of a cluster" in clustered.fails(2, *fit, "--time", "id")
     assert "not available for calibration by clusters" in clustered.fails(2, *fit, "--guarantee", "0.95")
     assert "model counts clusters" in clustered.fails(2, "track", "model.safetensors", "new.csv", "-o", "t.csv")

@@ -132,6 +132,24 @@ std::vector<Scheme> all_schemes() {
        }),
        "marginal",
        {"each cluster counts once", "new clusters are exchangeable"}},
+      {"rows of clusters in groups",
+       model_with([](ModelParts& parts) {
+         parts.columns[Role::kGroup] = "city";
+         parts.columns[Role::kCluster] = "patient";
+         parts.max_cluster_size = 4;
+       }),
+       "group-conditional",
+       {"in each group", "each row counts once, for clusters of at most 4 rows in a group",
+        "exchangeable with the calibration clusters, together with the groups of their rows"}},
+      {"clusters in groups",
+       model_with([](ModelParts& parts) {
+         parts.columns[Role::kGroup] = "city";
+         parts.columns[Role::kCluster] = "patient";
+         parts.cluster_coverage = ClusterForm::kClusters;
+       }),
+       "group-conditional",
+       {"in each group", "new clusters with rows in the group, where each cluster counts once",
+        "together with the groups of their rows"}},
       {"time",
        model_with([](ModelParts& parts) { parts.notes["time"] = "month"; }),
        "marginal",
@@ -274,10 +292,10 @@ double looped_quantile(const std::vector<std::pair<double, double>>& weighted_sc
 std::vector<std::pair<double, double>> weights_of(const Model& model, std::int64_t group) {
   const Calibration& calibration = model.parts().calibration;
   const std::uint64_t pool = model.parts().pool_groups;
-  std::map<std::int64_t, double> cluster_sizes;
+  std::map<std::pair<std::int64_t, std::int64_t>, double> cluster_sizes;  // by group
   for (const std::int64_t key : calibration.groups()) {
     for (const CalibrationRow& row : calibration.rows(key)) {
-      if (row.cluster) cluster_sizes[*row.cluster] += 1;
+      if (row.cluster) cluster_sizes[{key, *row.cluster}] += 1;
     }
   }
   const bool is_pooled = calibration.rows_in(group) < pool;
@@ -287,7 +305,7 @@ std::vector<std::pair<double, double>> weights_of(const Model& model, std::int64
     if (!counts) continue;
     for (const CalibrationRow& row : calibration.rows(key)) {
       const bool shares = row.cluster && model.scheme().cluster_rule().form == ClusterForm::kClusters;
-      rows.emplace_back(row.score, shares ? 1 / cluster_sizes[*row.cluster] : row.weight);
+      rows.emplace_back(row.score, shares ? 1 / cluster_sizes[{key, *row.cluster}] : row.weight);
     }
   }
   return rows;

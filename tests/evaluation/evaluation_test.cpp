@@ -292,6 +292,81 @@ TEST(Verdict, LeavesOutTheRowsOfPooledGroups) {
   EXPECT_EQ(evaluate(rows.rows(), 0.9, ranks, {}).verdict, Verdict::kInfinite);
 }
 
+/// Rows of clusters that are in two groups, with errors of the size `scale`.
+struct RowsOfClustersInGroups {
+  std::vector<double> scores;
+  std::vector<std::int64_t> groups;
+  std::vector<std::int64_t> clusters;
+
+  RowsOfClustersInGroups(Random& random, std::int64_t count, double scale) {
+    for (std::int64_t k = 0; k < count; ++k) {
+      const double effect = random.normal();
+      for (double left = 1 + 6 * random.uniform(); left > 0; left -= 1) {
+        groups.push_back(random.uniform() < 0.4 ? 1 : 0);
+        clusters.push_back(k);
+        scores.push_back(scale * static_cast<double>(1 + 3 * groups.back()) * std::abs(effect + random.normal()));
+      }
+    }
+  }
+
+  [[nodiscard]] LevelEvaluation evaluation(const Calibration& calibration, const ClusterRule& rule) const {
+    const SortedScores sorted(calibration, {}, 0, rule);
+    std::vector<double> upper;
+    for (const std::int64_t group : groups) upper.push_back(sorted.quantile(0.8, group));
+    const std::vector<double> lower(scores.size(), 0);
+    return evaluate({lower, upper, scores}, 0.8, CalibrationRanks::of(calibration, 0.8, groups, {}, 0, rule), {},
+                    {.clusters = clusters});
+  }
+};
+
+TEST(Verdict, OfClustersInGroupsIsRarelyWrongAndNoticesHarderRows) {
+  for (const ClusterForm form : {ClusterForm::kRows, ClusterForm::kClusters}) {
+    Random random(15);
+    std::size_t wrong = 0;
+    std::size_t noticed = 0;
+    const std::size_t trials = 200;
+    for (std::size_t trial = 0; trial < trials; ++trial) {
+      const RowsOfClustersInGroups known(random, 80, 1);
+      Calibration calibration;
+      calibration.add(0, known.scores, {}, {}, known.groups, known.clusters);
+      const ClusterRule rule{.form = form};
+      const LevelEvaluation found = RowsOfClustersInGroups(random, 80, 1).evaluation(calibration, rule);
+      wrong += found.verdict == Verdict::kTooLow || found.verdict == Verdict::kTooHigh ? 1U : 0U;
+      EXPECT_NE(found.summary.find("in 2 groups and "), std::string::npos) << found.summary;
+      const LevelEvaluation harder = RowsOfClustersInGroups(random, 80, 3).evaluation(calibration, rule);
+      noticed += harder.verdict == Verdict::kTooLow ? 1U : 0U;
+    }
+    EXPECT_LE(wrong, trials - binomial_lower_bound(trials, kVerdictConfidence, 1e-6));
+    EXPECT_GE(noticed, trials * 9 / 10);
+  }
+}
+
+TEST(Verdict, OfClustersInOneGroupIsThatWithoutGroups) {
+  Random random(16);
+  RowsOfClustersInGroups known(random, 60, 1);
+  RowsOfClustersInGroups test(random, 40, 1);
+  for (auto* rows : {&known, &test}) std::ranges::fill(rows->groups, 5);
+  Calibration in_group;
+  in_group.add(0, known.scores, {}, {}, known.groups, known.clusters);
+  Calibration alone;
+  alone.add(0, known.scores, {}, {}, {}, known.clusters);
+  for (const ClusterForm form : {ClusterForm::kRows, ClusterForm::kClusters}) {
+    const LevelEvaluation found = test.evaluation(in_group, {.form = form});
+    std::vector<double> upper(test.scores.size(), SortedScores(alone, {}, 0, {.form = form}).quantile(0.8));
+    const std::vector<double> lower(test.scores.size(), 0);
+    const LevelEvaluation expected =
+        evaluate({lower, upper, test.scores}, 0.8, CalibrationRanks::of(alone, 0.8, {}, {}, 0, {.form = form}), {},
+                 {.clusters = test.clusters});
+    EXPECT_EQ(found.verdict, expected.verdict);
+    EXPECT_EQ(found.expected.low, expected.expected.low);
+    EXPECT_EQ(found.expected.high, expected.expected.high);
+    EXPECT_EQ(found.clusters->mean, expected.clusters->mean);
+  }
+  // A group that was not calibrated has infinite intervals.
+  std::ranges::fill(test.groups, 6);
+  EXPECT_EQ(test.evaluation(in_group, {}).verdict, Verdict::kInfinite);
+}
+
 TEST(Verdict, ComparesWithTheLevelItselfWithoutACalibrationSet) {
   const auto verdict_of = [](int covered) {
     Intervals rows;

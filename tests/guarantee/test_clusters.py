@@ -71,7 +71,7 @@ def test_clusters_of_one_size_have_one_quantile():
             assert calibration.quantile(level) == calibration.quantile(level, cluster_coverage="clusters")
 
 
-def covered_in_a_group(trials, seed, *, of_group=True):
+def covered_in_a_group(trials, seed, *, by_group=True):
     """How often a row in group 1 of a new cluster is covered: drawn by rows, and by clusters.
 
     The rows of a patient may be in both groups, 60% of those of hard patients in group 1 and 20% of the others, so that
@@ -84,12 +84,13 @@ def covered_in_a_group(trials, seed, *, of_group=True):
     for _ in range(trials):
         scores, cluster = patients(rng, 60)
         group = rng.random(len(scores)) < np.where(np.bincount(cluster)[cluster] == 50, 0.6, 0.2)
-        kept = group if of_group else np.full(len(group), True)
-        calibration = Calibration().add(np.where(group, 4.0, 1.0)[kept] * scores[kept], clusters=cluster[kept])
+        groups = group.astype(int) if by_group else None
+        calibration = Calibration().add(np.where(group, 4.0, 1.0) * scores, groups=groups, clusters=cluster)
+        of_row = {"group": 1 if by_group else None}
         hard = [rng.random() < shares[True] / sum(shares.values()) for shares in (in_group, have_any)]
         for_rows, for_clusters = (4 * (6.0 if h else 1.0) * abs(rng.normal()) for h in hard)
-        by_row += for_rows <= calibration.quantile(LEVEL, cluster_size=50 if hard[0] else 2)
-        by_cluster += for_clusters <= calibration.quantile(LEVEL, cluster_coverage="clusters")
+        by_row += for_rows <= calibration.quantile(LEVEL, cluster_size=50 if hard[0] else 2, **of_row)
+        by_cluster += for_clusters <= calibration.quantile(LEVEL, cluster_coverage="clusters", **of_row)
     return by_row, by_cluster
 
 
@@ -97,7 +98,7 @@ def test_clusters_in_one_group():
     trials = 20_000 if FULL else 1000
     least = binom.ppf(TAIL, trials, LEVEL)
     assert min(covered_in_a_group(trials, 5)) >= least
-    assert covered_in_a_group(trials, 6, of_group=False)[1] < least  # the fault: one quantile for both groups
+    assert covered_in_a_group(trials, 6, by_group=False)[1] < least  # the fault: one quantile for both groups
 
 
 def coverage_with_ratios(level, new_weight):

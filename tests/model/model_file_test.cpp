@@ -357,6 +357,32 @@ Model golden_clustered_model(ClusterForm form = ClusterForm::kClusters) {
   return model.with_calibration(std::move(calibration));
 }
 
+/// The model of golden/model-group-clusters.safetensors: rows of clusters count in each of two labelled groups, over
+/// which each cluster is spread.
+Model golden_model_with_clusters_in_groups() {
+  ModelParts parts = golden_model().parts();
+  parts.columns[Role::kGroup] = "bezirk";
+  parts.columns[Role::kCluster] = "haus";
+  parts.max_cluster_size = 3;
+  parts.calibration = Calibration();
+  const Model model(parts);
+  const examples::Table table(60, 3, 33);
+  GroupLabels labels;
+  std::vector<std::int64_t> groups;
+  std::vector<std::int64_t> clusters;
+  for (std::size_t i = 0; i < table.rows(); ++i) {
+    groups.push_back(labels.add(i % 2 == 0 ? "Süd" : "7"));
+    clusters.push_back(group_number("Haus " + std::to_string(i / 5)));
+  }
+  Calibration calibration;
+  Rows rows = table.for_model(model);
+  rows.groups = groups;
+  rows.clusters = clusters;
+  model.calibrate(calibration, rows, table.y, 0);
+  calibration.name_groups(labels);
+  return model.with_calibration(std::move(calibration));
+}
+
 /// The state of golden/online-batches.bin: a stream in batches, one of which is pending in part. That of
 /// golden/online-alarm.bin has an alarm as well.
 OnlineCalibration golden_batches(double false_alarm_rate = 0) {
@@ -435,7 +461,8 @@ std::vector<GoldenModel> golden_models() {
           {"folds", golden_cross_model()},
           {"guarantee", golden_guaranteed_model()},
           {"sketches", golden_sketched_model()},
-          {"online", golden_online_model()}};
+          {"online", golden_online_model()},
+          {"group-clusters", golden_model_with_clusters_in_groups()}};
 }
 
 /// Run after a change of the format or with a new feature; golden/intervals.txt stays as it is.
@@ -588,6 +615,29 @@ TEST(ModelFile, ClustersWhoseRowsCountAreKept) {
   expect_error(ErrorCode::kBadData, "2 clusters of these rows, in 'haus', were used to fit the model",
                [&] { model.calibrate(calibration, rows, table.y, 1000); });
   EXPECT_EQ(calibration, model.parts().calibration);
+}
+
+TEST(ModelFile, ClustersInGroupsAreKept) {
+  const Model model = load(golden_file("group-clusters"));
+  EXPECT_EQ(model.parts().columns[Role::kGroup], "bezirk");
+  EXPECT_EQ(model.parts().columns[Role::kCluster], "haus");
+  EXPECT_EQ(model.parts().calibration.clusters(), 12U);
+  EXPECT_EQ(model.parts().calibration.largest_cluster(), 3U);
+  const std::vector<double> x = {0, 0, 0};
+  const std::int64_t south = model.parts().calibration.find_group("Süd");
+  EXPECT_LT(model.interval(x, 0.9, {}, south).upper, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(model.interval(x, 0.9, {}, south, {}, 3).upper, model.interval(x, 0.9, {}, south).upper);
+  EXPECT_EQ(model.interval(x, 0.9, {}, south, {}, 4).upper, std::numeric_limits<double>::infinity());
+  EXPECT_EQ(model.interval(x, 0.9, {}, group_number("Nord")).upper, std::numeric_limits<double>::infinity());
+  EXPECT_THROW((void)model.interval(x, 0.9), Error);
+  // A file that names both columns needs rows with both.
+  for (const char* feature : {"groups", "clusters"}) {
+    Pieces pieces(internal::read_file(golden_file(feature)));
+    pieces.text("group") = "bezirk";
+    pieces.text("cluster") = "haus";
+    pieces.text("cluster_coverage") = "rows";
+    EXPECT_NE(refusal_of(pieces.together()), "") << feature;
+  }
 }
 
 TEST(ModelFile, ClustersThatFittedAModelDoNotCalibrateIt) {

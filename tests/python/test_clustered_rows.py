@@ -168,8 +168,8 @@ def test_few_clusters_warn():
 def test_combinations_without_a_guarantee_are_refused(fitted):
     rows = frame(30, 9)
     X, y, patient = rows[["x"]], rows["y"], rows["patient"]
-    with pytest.raises(ValueError, match="clusters in 'patient' and groups in 'patient' cannot be combined"):
-        regressor().fit(X, y, groups=patient, clusters=patient)
+    with pytest.raises(ValueError, match="clusters in 'patient' and pooled groups cannot be combined"):
+        regressor(pool_groups=20).fit(X, y, groups=patient, clusters=patient)
     with pytest.raises(ValueError, match="found both clusters and time"):
         regressor().fit(X, y, clusters=patient, time=rows["x"])
     with pytest.raises(ValueError, match="not available for calibration by clusters"):
@@ -204,8 +204,43 @@ def test_a_calibration_counts_clusters():
     assert Calibration.from_bytes(calibration.to_bytes()) == calibration
     with pytest.raises(ValueError, match="these rows have no clusters"):
         calibration.add([1.0])
-    with pytest.raises(ValueError, match="clusters and groups cannot be combined"):
-        Calibration().add([1.0], clusters=[1], groups=[1])
+
+
+def test_a_calibration_counts_clusters_in_each_group():
+    calibration = Calibration().add(
+        [1.0, 2.0, 3.0, 9.0, 50.0, 60.0], clusters=["a", "a", "a", "b", "a", "b"], groups=["x"] * 4 + ["y"] * 2
+    )
+    assert calibration.clusters == 2 and calibration.groups == ["x", "y"]
+    assert calibration.quantile(2 / 7, group="x") == 2.0  # the new row has the weight of the largest cluster in a group
+    assert calibration.quantile(1 / 3, group="x", cluster_coverage="clusters") == 3.0
+    assert calibration.quantile(2 / 3, group="y", cluster_coverage="clusters") == 60.0
+    assert calibration.quantile(2 / 3, group="y", cluster_size=1) == 60.0
+    assert calibration.quantile(0.9, group="y") == np.inf and calibration.quantile(0.1, group="z") == np.inf
+    assert Calibration.from_bytes(calibration.to_bytes()) == calibration
+    with pytest.raises(ValueError, match="these rows have no groups"):
+        calibration.add([1.0], clusters=["a"])
+
+
+def test_a_model_calibrates_the_clusters_of_each_group(tmp_path):
+    rows, more = frame(160, 21), frame(60, 22)
+    kind = [(rows["x"] > 2).astype(int), (more["x"] > 2).astype(int)]
+    model = regressor(cluster_coverage="clusters")
+    model.fit(rows[["x"]], rows["y"], groups=kind[0].rename("kind"), clusters=rows["patient"])
+    assert "in each group" in model.predictor_.guarantee_statement
+    more["patient"] = [f"new {label}" for label in more["patient"]]
+    model.conformalize(more[["x"]], more["y"], groups=kind[1], clusters=more["patient"])
+    _, intervals = model.predict_interval(more[["x"]], groups=kind[1])
+    assert np.isfinite(intervals).all()
+    _, unknown = model.predict_interval(more[["x"]], groups=np.full(len(more), 7))
+    assert np.isinf(unknown).all()
+    model.save(tmp_path / "model.safetensors")
+    loaded = Predictor.load(tmp_path / "model.safetensors")
+    read = loaded.predict_interval(more[["x"]], y_pred=model.predict(more[["x"]]), groups=kind[1])[1]
+    assert np.array_equal(read, intervals)
+    test = frame(40, 23)
+    test["patient"] = [f"test {label}" for label in test["patient"]]
+    found = model.evaluate(test[["x"]], test["y"], groups=(test["x"] > 2).astype(int), clusters=test["patient"])
+    assert "in 2 groups" in found["levels"][0]["verdict"]["text"]
 
 
 def visits(patients: int, seed: int) -> pandas.DataFrame:

@@ -65,7 +65,7 @@ def test_a_reader_in_plain_python_computes_the_same_intervals(reader, feature, l
     np.testing.assert_allclose(read[:, 1:], bounds[:, :, 0], rtol=1e-12, atol=1e-12)
 
 
-SCHEMES = {"weights", "weight-column", "folds", "groups", "clusters", "cluster-rows"}
+SCHEMES = {"weights", "weight-column", "folds", "groups", "clusters", "cluster-rows", "group-clusters"}
 
 
 @pytest.mark.parametrize("feature", sorted({"guarantee", "categories", "net", "quantiles", "predictions"} | SCHEMES))

@@ -178,7 +178,7 @@ inline bool check_model_bytes(std::span<const std::byte> bytes) {
   const std::vector<std::int64_t> known = model.parts().calibration.groups();
   std::vector<std::int64_t> groups(kRows, known.empty() ? 0 : known.back());
   groups[0] = 7;
-  const bool grouped = model.parts().calibration.keys() == RowKeys::kGroups;
+  const bool grouped = have_groups(model.parts().calibration.keys());
   Rows rows{.x = {x.data(), kRows, features}, .groups = grouped ? groups : std::span<const std::int64_t>()};
   std::vector<double> given;  // one per row, two quantiles per row, or one per row and fold
   const std::size_t prediction_columns = model.prediction_columns().size();

@@ -208,7 +208,11 @@ TEST(FitBlocks, AreRefusedWhereTheyDoNotFit) {
   table = blocks.table(true);
   table.rows.groups = blocks.clusters;
   table.columns[Role::kGroup] = "ward";
-  expect_refused("rows are stored by group or by cluster; use one of them", table);
+  options = {};
+  options.pool_groups = 20;
+  expect_refused(
+      "clusters in 'patient' and pooled groups cannot be combined: a new cluster adds several rows to a small", table,
+      options);
 }
 
 TEST(FitBlocks, AModelFittedWithTimesRefusesATrainingConditionalGuarantee) {

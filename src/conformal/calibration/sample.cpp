@@ -94,16 +94,16 @@ void Calibration::take_keys(RowKeys keys) {
   if (samples_.empty()) keys_ = keys;
   if (keys == keys_) return;
   const std::string rows = internal::rows_text(rows_seen());
-  if (keys == RowKeys::kClusters || keys_ == RowKeys::kClusters) {
+  if (have_clusters(keys) != have_clusters(keys_)) {
     throw internal::make_error(
         ErrorCode::kInvalidArgument,
         "Calibration: these rows have {}, but the {} in the calibration set have {}; pass {} for "
         "every row, or start from an empty calibration (replace)",
-        keys == RowKeys::kClusters ? "clusters" : "no clusters", rows,
-        keys_ == RowKeys::kClusters ? "clusters" : "none", keys_ == RowKeys::kClusters ? "a cluster" : "none");
+        have_clusters(keys) ? "clusters" : "no clusters", rows, have_clusters(keys_) ? "clusters" : "none",
+        have_clusters(keys_) ? "a cluster" : "none");
   }
   throw Error(ErrorCode::kInvalidArgument,
-              keys == RowKeys::kGroups
+              have_groups(keys)
                   ? fmt::format("Calibration: these rows have groups, but the {} in the calibration set have none; "
                                 "rows without a group would be mixed with group 0. Calibrate again with a group "
                                 "for every row, starting from an empty calibration (replace)",
@@ -127,6 +127,30 @@ void refuse_reserved(std::span<const std::int64_t> keys, const RowNumbers& numbe
 
 constexpr const char* kAdd = "Calibration::add";
 
+constexpr RowKeys keys_of(bool groups, bool clusters) {
+  if (clusters) return groups ? RowKeys::kGroupsAndClusters : RowKeys::kClusters;
+  return groups ? RowKeys::kGroups : RowKeys::kNone;
+}
+
+/// Number the distinct pairs of a group and a cluster, one of which may be empty, in the order of their first rows.
+std::vector<std::uint32_t> numbered(std::span<const std::int64_t> groups, std::span<const std::int64_t> clusters) {
+  const auto numbers_of = [](const auto& keys) {
+    internal::GroupIndex index;
+    std::vector<std::uint32_t> numbers(keys.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) numbers[i] = index.add(keys[i]);
+    return numbers;
+  };
+  if (clusters.empty()) return numbers_of(groups);
+  if (groups.empty()) return numbers_of(clusters);
+  const std::vector<std::uint32_t> group = numbers_of(groups);
+  const std::vector<std::uint32_t> cluster = numbers_of(clusters);
+  std::vector<std::int64_t> pairs(groups.size());
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    pairs[i] = static_cast<std::int64_t>(std::uint64_t{group[i]} << 32U | cluster[i]);
+  }
+  return numbers_of(pairs);
+}
+
 /// `size` values that come with n scores, or none.
 void check_size(std::size_t size, std::size_t n, const char* name) {
   if (size == 0 || size == n) return;
@@ -139,20 +163,13 @@ void check_size(std::size_t size, std::size_t n, const char* name) {
 void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   if (std::isnan(row.score) || !internal::valid_weight(row.weight)) refuse_row(row_number, row);
   if (row.cluster) {
-    const bool is_weighted = row.weight != 1;
-    if (row.group || is_weighted) {
-      Combination()
-          .add(Role::kCluster)
-          .add(Role::kGroup, row.group.has_value())
-          .add(Role::kWeight, is_weighted)
-          .check(kAdd);
-    }
+    if (row.weight != 1) Combination().add(Role::kCluster).add(Role::kWeight).check(kAdd);
     refuse_reserved({&*row.cluster, 1}, row_number, "cluster");
   }
   if (row.group) refuse_reserved({&*row.group, 1}, row_number, "group");
-  take_keys(row.cluster ? RowKeys::kClusters : row.group ? RowKeys::kGroups : RowKeys::kNone);
-  const std::int64_t group = row.cluster.value_or(row.group.value_or(0));
-  const auto found = samples_.find(group);
+  take_keys(keys_of(row.group.has_value(), row.cluster.has_value()));
+  const SampleKey place{.group = row.group.value_or(0), .cluster = row.cluster.value_or(0)};
+  const auto found = samples_.find(place);
   Sample fresh;
   Sample& sample = found == samples_.end() ? fresh : found->second;
   const std::uint64_t priority = mix_bits(row_number ^ key());
@@ -160,14 +177,14 @@ void Calibration::add(std::uint64_t row_number, const CalibrationRow& row) {
   const bool is_searched = kept && may_have({row_number, row_number});
   if (is_searched) {
     index_rows(1);
-    if (stored_.contains(priority)) refuse_duplicate(priority, {group});
+    if (stored_.contains(priority)) refuse_duplicate(priority, {place});
   }
   if (kept) {
     append(sample, {priority, internal::without_negative_zero(row.score), row.weight, row.above});
   }
   ++sample.seen;
   sample.weighted = sample.weighted || row.weight != 1;
-  if (found == samples_.end()) samples_.emplace(group, std::move(fresh));
+  if (found == samples_.end()) samples_.emplace(place, std::move(fresh));
   if (is_searched) (void)stored_.insert(priority);
   numbers_.include({row_number, row_number});
 }
@@ -186,15 +203,14 @@ void check_rows(const RowNumbers& numbers, std::span<const double> scores, std::
 
 }  // namespace
 
-/// Add rows to the samples of their groups or clusters, which are `keys`.
-void Calibration::add_keyed(RowKeys kind, RowNumbers numbers, std::span<const double> scores,
-                            std::span<const bool> above, std::span<const double> weights,
-                            std::span<const std::int64_t> keys) {
+/// Add rows to the samples of their groups and clusters.
+void Calibration::add_keyed(const KeyColumns& columns, RowNumbers numbers, std::span<const double> scores,
+                            std::span<const bool> above, std::span<const double> weights) {
   // If one sample runs out of memory, the rows of other samples must not be added either.
   Calibration added(options_);
-  added.keys_ = kind;
+  added.keys_ = columns.keys();
   const std::uint64_t key = this->key();
-  added.add_samples(keys, [&](Sample& sample, std::size_t i) {
+  added.add_samples(columns, scores.size(), [&](Sample& sample, std::size_t i) {
     const std::uint64_t priority = mix_bits(numbers[i] ^ key);
     if (priority <= sample.limit) {
       added.append(sample, {priority, internal::without_negative_zero(scores[i]), weights.empty() ? 1.0 : weights[i],
@@ -217,26 +233,21 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   check_rows(numbers, scores, weights);
   refuse_reserved(groups, numbers, "group");
   refuse_reserved(clusters, numbers, "cluster");
-  if (!clusters.empty()) {
-    Combination()
-        .add(Role::kCluster)
-        .add(Role::kGroup, !groups.empty())
-        .add(Role::kWeight, !weights.empty())
-        .check(kAdd);
-    take_keys(RowKeys::kClusters);
-    add_keyed(RowKeys::kClusters, numbers, scores, above, {}, clusters);
-    return;
+  const KeyColumns columns{groups, clusters};
+  if (have_clusters(columns.keys())) {
+    Combination().add(Role::kCluster).add(Role::kWeight, !weights.empty()).check(kAdd);
+  } else {
+    check_need(Role::kWeight, has_weights(), !weights.empty(), kAdd);
   }
-  check_need(Role::kWeight, has_weights(), !weights.empty(), kAdd);
-  take_keys(groups.empty() ? RowKeys::kNone : RowKeys::kGroups);
-  if (!groups.empty()) {
-    add_keyed(RowKeys::kGroups, numbers, scores, above, weights, groups);
+  take_keys(columns.keys());
+  if (columns.keys() != RowKeys::kNone) {
+    add_keyed(columns, numbers, scores, above, weights);
     return;
   }
   const std::uint64_t key = this->key();
   Calibration added(options_);
-  Sample& sample = added.samples_[0];
-  if (const auto found = samples_.find(0); found != samples_.end()) sample.limit = found->second.limit;
+  Sample& sample = added.samples_[{}];
+  if (const auto found = samples_.find({}); found != samples_.end()) sample.limit = found->second.limit;
   // With many rows, most are rejected by this loop, which uses only their number.
   std::uint64_t limit = sample.limit;
   if (limit == std::numeric_limits<std::uint64_t>::max()) added.make_room(sample, n);
@@ -261,22 +272,33 @@ void Calibration::add(RowNumbers numbers, std::span<const double> scores, std::s
   add_batch(std::move(added), numbers, scores.size());
 }
 
-/// Add each row to the sample of its key with add_row(sample, i).
+RowKeys Calibration::KeyColumns::keys() const { return keys_of(!groups.empty(), !clusters.empty()); }
+
+Calibration::SampleKey Calibration::KeyColumns::of(std::size_t row) const {
+  return {.group = groups.empty() ? 0 : groups[row], .cluster = clusters.empty() ? 0 : clusters[row]};
+}
+
+/// Add each of the rows to the sample of its key with add_row(sample, i).
 template <class AddRow>
-void Calibration::add_samples(std::span<const std::int64_t> keys, const AddRow& add_row) {
-  internal::GroupIndex index;
-  std::vector<std::uint32_t> place(keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) place[i] = index.add(keys[i]);
-  std::vector<std::uint64_t> rows(index.size());
-  for (const std::uint32_t p : place) ++rows[p];
-  std::vector<Sample*> samples;
-  samples.reserve(index.size());
-  for (std::size_t p = 0; p < index.size(); ++p) {
-    samples.push_back(&samples_[index.groups()[p]]);
-    samples.back()->entries.reserve(std::min(rows[p], max_entries()));
-    samples.back()->seen += rows[p];
+void Calibration::add_samples(const KeyColumns& columns, std::size_t rows, const AddRow& add_row) {
+  const std::vector<std::uint32_t> place = numbered(columns.groups, columns.clusters);
+  std::vector<std::uint64_t> counts;
+  std::vector<std::size_t> first;
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (place[i] == counts.size()) {
+      counts.push_back(0);
+      first.push_back(i);
+    }
+    ++counts[place[i]];
   }
-  for (std::size_t i = 0; i < keys.size(); ++i) add_row(*samples[place[i]], i);
+  std::vector<Sample*> samples;
+  samples.reserve(counts.size());
+  for (std::size_t p = 0; p < counts.size(); ++p) {
+    samples.push_back(&samples_[columns.of(first[p])]);
+    samples.back()->entries.reserve(std::min(counts[p], max_entries()));
+    samples.back()->seen += counts[p];
+  }
+  for (std::size_t i = 0; i < rows; ++i) add_row(*samples[place[i]], i);
 }
 
 /// The number of entries at which a sample is compacted: a quarter more than the capacity, so that the linear cost of a
@@ -320,10 +342,21 @@ std::vector<Calibration::Entry> Calibration::kept(const Sample& sample) const {
   return entries;
 }
 
-std::map<std::int64_t, std::vector<Calibration::Entry>> Calibration::kept() const {
-  std::map<std::int64_t, std::vector<Entry>> all;
-  for (const auto& [group, sample] : samples_) all.emplace_hint(all.end(), group, kept(sample));
+std::map<Calibration::SampleKey, std::vector<Calibration::Entry>> Calibration::kept() const {
+  std::map<SampleKey, std::vector<Entry>> all;
+  for (const auto& [place, sample] : samples_) all.emplace_hint(all.end(), place, kept(sample));
   return all;
+}
+
+std::ranges::subrange<Calibration::Samples::const_iterator> Calibration::samples_of(std::int64_t group) const {
+  using Limits = std::numeric_limits<std::int64_t>;
+  return {samples_.lower_bound({.group = group, .cluster = Limits::min()}),
+          samples_.upper_bound({.group = group, .cluster = Limits::max()})};
+}
+
+std::string Calibration::SampleKey::to_string(RowKeys keys) const {
+  if (!have_clusters(keys)) return fmt::format("group {}", group);
+  return fmt::format("cluster {}", cluster) + (have_groups(keys) ? fmt::format(" of group {}", group) : "");
 }
 
 std::uint64_t Calibration::entries() const {
@@ -355,7 +388,7 @@ void Calibration::insert_rows(const Calibration& added) {
     for (const Entry& entry : theirs.entries) {
       if (entry.priority > limit || stored_.insert(entry.priority)) continue;
       stored_.clear();  // made again from the rows that are there when rows are added
-      std::vector<std::int64_t> parts;
+      std::vector<SampleKey> parts;
       for (const auto& [part, sample] : added.samples_) {
         const auto copies = std::ranges::count(sample.entries, entry.priority, &Entry::priority);
         parts.insert(parts.end(), static_cast<std::size_t>(copies), part);
@@ -365,16 +398,15 @@ void Calibration::insert_rows(const Calibration& added) {
   }
 }
 
-/// Throw for a row that was added twice. `parts` are the groups or clusters of its copies that are not in the sample.
-void Calibration::refuse_duplicate(std::uint64_t priority, std::vector<std::int64_t> parts) const {
+/// Throw for a row that was added twice. `parts` are the keys of its copies that are not in the sample.
+void Calibration::refuse_duplicate(std::uint64_t priority, std::vector<SampleKey> parts) const {
   for (const auto& [group, sample] : samples_) {
     const bool found = std::ranges::find(sample.entries, priority, &Entry::priority) != sample.entries.end();
     if (found) parts.push_back(group);
   }
   std::ranges::sort(parts);
-  const char* const what = keys_ == RowKeys::kClusters ? "cluster" : "group";
-  std::string where = fmt::format("to {} {}", what, parts.front());
-  if (parts.back() != parts.front()) where += fmt::format(" and to {} {}", what, parts.back());
+  std::string where = "to " + parts.front().to_string(keys_);
+  if (parts.back() != parts.front()) where += " and to " + parts.back().to_string(keys_);
   const std::uint64_t number = unmix_bits(priority) ^ key();
   throw DuplicateRowError(number, fmt::format("Calibration: row number {} was added twice, {}; add every row once, and "
                                               "continue the row numbers from one batch to the next",
@@ -390,9 +422,9 @@ void Calibration::check_merge(const Calibration& other) const {
   if (rows_seen() > kMaxRows || other.rows_seen() > kMaxRows - rows_seen()) {
     throw Error(ErrorCode::kInvalidArgument, "Calibration::merge: the total exceeds 2^63 rows");
   }
-  for (const auto& [group, theirs] : other.samples_) {
-    const auto ours = samples_.find(group);
-    if (ours != samples_.end() && ours->second.label != theirs.label) refuse_label(label(group), other.label(group));
+  for (const std::int64_t group : other.groups()) {
+    if (samples_of(group).empty() || stored_label(group) == other.stored_label(group)) continue;
+    refuse_label(label(group), other.label(group));
   }
 }
 
@@ -404,10 +436,12 @@ void Calibration::merge(Calibration&& other) {
   check_merge(other);
   if (other.samples_.empty()) return;
   samples_ = std::move(other.samples_);
+  labels_ = std::move(other.labels_);
   keys_ = other.keys_;
   numbers_ = other.numbers_;
   stored_.swap(other.stored_);
   other.samples_.clear();
+  other.labels_.clear();
   other.stored_.clear();
 }
 
@@ -435,7 +469,8 @@ void Calibration::merge(const Calibration& other) {
   check_merge(other);
   if (other.samples_.empty()) return;
   take_keys(other.keys_);
-  std::map<std::int64_t, Sample> fresh;
+  Samples fresh;
+  std::map<std::int64_t, std::string> labels = other.labels_;
   for (const auto& [group, theirs] : other.samples_) {
     const auto ours = samples_.find(group);
     if (ours == samples_.end()) {
@@ -461,44 +496,50 @@ void Calibration::merge(const Calibration& other) {
     }
   }
   samples_.merge(fresh);
+  labels_.merge(labels);
   numbers_.include(other.numbers_);
 }
 
 void Calibration::name_groups(const GroupLabels& labels) {
-  for (auto& [group, sample] : samples_) {
+  for (const std::int64_t group : groups()) {
     const std::string* const text = labels.find(group);
     if (text == nullptr || *text == label_of(group)) continue;
-    if (!sample.label.empty() && sample.label != *text) refuse_label(sample.label, *text);
-    sample.label = *text;
+    const auto [label, is_new] = labels_.emplace(group, *text);
+    if (!is_new && label->second != *text) refuse_label(label->second, *text);
   }
 }
 
+/// The label of a group; empty for an integer.
+std::string Calibration::stored_label(std::int64_t group) const {
+  const auto found = labels_.find(group);
+  return found == labels_.end() ? std::string() : found->second;
+}
+
 std::string Calibration::label(std::int64_t group) const {
-  const auto found = samples_.find(group);
-  return found == samples_.end() || found->second.label.empty() ? label_of(group) : found->second.label;
+  const auto found = labels_.find(group);
+  return found == labels_.end() ? label_of(group) : found->second;
 }
 
 std::int64_t Calibration::find_group(std::string_view label) const {
   if (label.empty()) return kNoGroup;
   const std::int64_t number = group_number(label);
-  return samples_.contains(number) && this->label(number) == label ? number : kUnseenGroup;
+  return !samples_of(number).empty() && this->label(number) == label ? number : kUnseenGroup;
 }
 
 std::int64_t Calibration::find_group(std::int64_t label) const { return find_group(label_of(label)); }
 
-bool Calibration::labelled() const {
-  return std::ranges::any_of(samples_, [](const auto& group) { return !group.second.label.empty(); });
-}
+bool Calibration::labelled() const { return !labels_.empty(); }
 
 std::uint64_t Calibration::rows_seen_in(std::int64_t group) const {
-  const auto found = samples_.find(group);
-  return found == samples_.end() || keys_ == RowKeys::kClusters ? 0 : found->second.seen;
+  std::uint64_t rows = 0;
+  for (const auto& [place, sample] : samples_of(group)) rows += sample.seen;
+  return rows;
 }
 
 std::uint64_t Calibration::rows_in(std::int64_t group) const {
-  if (keys_ == RowKeys::kClusters) return group == 0 ? rows_kept() : 0;
-  const auto found = samples_.find(group);
-  return found == samples_.end() ? 0 : std::min<std::uint64_t>(found->second.seen, options_.capacity);
+  std::uint64_t rows = 0;
+  for (const auto& [place, sample] : samples_of(group)) rows += std::min<std::uint64_t>(sample.seen, options_.capacity);
+  return rows;
 }
 
 std::uint64_t Calibration::rows_seen() const {
@@ -514,28 +555,58 @@ std::uint64_t Calibration::rows_kept() const {
 }
 
 std::vector<std::int64_t> Calibration::cluster_numbers() const {
-  if (keys_ != RowKeys::kClusters) return {};
-  const auto keys = std::views::keys(samples_);
-  return {keys.begin(), keys.end()};
+  if (!have_clusters(keys_)) return {};
+  std::vector<std::int64_t> clusters;
+  clusters.reserve(samples_.size());
+  for (const auto& [place, sample] : samples_) clusters.push_back(place.cluster);
+  std::ranges::sort(clusters);  // those of several groups
+  const auto repeated = std::ranges::unique(clusters);
+  clusters.erase(repeated.begin(), repeated.end());
+  return clusters;
 }
+
+namespace {
+
+/// The sizes of clusters, one per sample.
+template <class Samples>
+ClusterSizes sizes_of(const Samples& clusters) {
+  ClusterSizes all;
+  std::vector<double> sizes;
+  for (const auto& [place, sample] : clusters) {
+    ++all.clusters;
+    all.rows += sample.seen;
+    all.largest = std::max(all.largest, sample.seen);
+    sizes.push_back(static_cast<double>(sample.seen));
+  }
+  all.effective = static_cast<std::uint64_t>(effective_sample_size(sizes));
+  return all;
+}
+
+}  // namespace
 
 std::uint64_t Calibration::largest_cluster() const {
   std::uint64_t largest = 0;
   for (const auto& [cluster, sample] : samples_) largest = std::max(largest, sample.seen);
-  return keys_ == RowKeys::kClusters ? largest : 0;
+  return have_clusters(keys_) ? largest : 0;
 }
 
 std::uint64_t Calibration::effective_clusters() const {
-  if (keys_ != RowKeys::kClusters) return 0;
-  std::vector<double> sizes;
-  for (const auto& [cluster, sample] : samples_) sizes.push_back(static_cast<double>(sample.seen));
-  return static_cast<std::uint64_t>(effective_sample_size(sizes));
+  return have_clusters(keys_) ? sizes_of(samples_).effective : 0;
+}
+
+std::map<std::int64_t, ClusterSizes> Calibration::cluster_sizes() const {
+  std::map<std::int64_t, ClusterSizes> sizes;
+  if (!have_clusters(keys_)) return sizes;
+  for (const std::int64_t group : groups()) sizes.emplace_hint(sizes.end(), group, sizes_of(samples_of(group)));
+  return sizes;
 }
 
 std::vector<std::int64_t> Calibration::groups() const {
-  if (keys_ == RowKeys::kClusters && !samples_.empty()) return {0};
-  const auto keys = std::views::keys(samples_);
-  return {keys.begin(), keys.end()};
+  std::vector<std::int64_t> groups;
+  for (const auto& [place, sample] : samples_) {
+    if (groups.empty() || groups.back() != place.group) groups.push_back(place.group);
+  }
+  return groups;
 }
 
 bool Calibration::has_weights() const {
@@ -552,7 +623,7 @@ std::uint64_t Calibration::effective_rows() const {
 }
 
 std::uint64_t Calibration::effective_rows(std::int64_t group) const {
-  const auto found = samples_.find(group);
+  const auto found = samples_.find({.group = group});  // rows of clusters have no weights
   if (found == samples_.end() || !found->second.weighted) return rows_in(group);
   std::vector<double> weights;
   for (const Entry& entry : kept(found->second)) weights.push_back(entry.weight);
@@ -560,32 +631,19 @@ std::uint64_t Calibration::effective_rows(std::int64_t group) const {
 }
 
 std::vector<CalibrationRow> Calibration::rows(std::int64_t group) const {
-  std::vector<CalibrationRow> rows;
-  if (keys_ == RowKeys::kClusters) {
-    if (group == 0) rows = clustered_rows();
-    return rows;
-  }
-  const auto found = samples_.find(group);
-  if (found == samples_.end()) return rows;
-  const std::vector<Entry> entries = kept(found->second);
-  rows.reserve(entries.size());
-  for (const Entry& entry : entries) {
-    rows.push_back(
-        {entry.score, entry.above, entry.weight, keys_ == RowKeys::kGroups ? std::optional(group) : std::nullopt});
-  }
-  return rows;
-}
-
-/// The kept rows of all clusters, by ascending priority.
-std::vector<CalibrationRow> Calibration::clustered_rows() const {
   std::vector<std::pair<std::uint64_t, CalibrationRow>> all;
-  all.reserve(rows_kept());
-  for (const auto& [cluster, entries] : kept()) {
-    for (const Entry& entry : entries) {
-      all.emplace_back(entry.priority, CalibrationRow{.score = entry.score, .above = entry.above, .cluster = cluster});
+  all.reserve(rows_in(group));
+  for (const auto& [place, sample] : samples_of(group)) {
+    for (const Entry& entry : kept(sample)) {
+      all.emplace_back(entry.priority,
+                       CalibrationRow{.score = entry.score,
+                                      .above = entry.above,
+                                      .weight = entry.weight,
+                                      .group = have_groups(keys_) ? std::optional(place.group) : std::nullopt,
+                                      .cluster = have_clusters(keys_) ? std::optional(place.cluster) : std::nullopt});
     }
   }
-  std::ranges::sort(all, {}, &std::pair<std::uint64_t, CalibrationRow>::first);
+  if (have_clusters(keys_)) std::ranges::sort(all, {}, &std::pair<std::uint64_t, CalibrationRow>::first);
   std::vector<CalibrationRow> rows;
   rows.reserve(all.size());
   for (const auto& [priority, row] : all) rows.push_back(row);

@@ -219,34 +219,26 @@ SortedScores::Group SortedScores::rank_rows(std::span<const Calibration::Entry> 
 
 SortedScores::SortedScores(const Calibration& calibration, const Guarantee& guarantee, std::uint64_t pool_below,
                            const ClusterRule& clusters)
-    : weighted_(calibration.has_weights()), by_group_(calibration.keys() == RowKeys::kGroups), guarantee_(guarantee) {
+    : weighted_(calibration.has_weights()), by_group_(have_groups(calibration.keys())), guarantee_(guarantee) {
+  const bool by_cluster = have_clusters(calibration.keys());
   Combination()
       .add(guarantee)
       .add(Role::kWeight, weighted_)
-      .add(Role::kCluster, calibration.keys() == RowKeys::kClusters)
+      .add(Role::kCluster, by_cluster)
       .add(Choice::kPooledGroups, pool_below > 0)
       .check("");
   check_pool(calibration, pool_below);
-  auto index = std::make_shared<internal::GroupIndex>();
-  if (calibration.keys() == RowKeys::kClusters) {
-    clusters_ = calibration.clusters();
-    (void)index->add(0);
-    form_ = clusters.form;
-    if (form_ == ClusterForm::kRows) {
-      new_weight_ = static_cast<double>(std::max(clusters.max_size, calibration.largest_cluster()));
-    }
-    std::vector<std::uint64_t> sizes;
-    for (const auto& [cluster, sample] : calibration.samples_) sizes.push_back(sample.seen);
-    groups_.push_back(rank_clusters(calibration.kept(), sizes, form_));
-    index_ = std::move(index);
+  if (by_cluster) {
+    rank_groups_of_clusters(calibration, clusters);
     return;
   }
-  const bool pools = pool_below > 0 && calibration.keys() == RowKeys::kGroups;
+  auto index = std::make_shared<internal::GroupIndex>();
+  const bool pools = pool_below > 0 && by_group_;
   std::vector<Calibration::Entry> rest;
-  for (const auto& [group, sample] : calibration.samples_) {
+  for (const auto& [place, sample] : calibration.samples_) {
     if (pools && sample.seen <= pool_below) rest.insert(rest.end(), sample.entries.begin(), sample.entries.end());
     if (pools && sample.seen < pool_below) continue;
-    (void)index->add(group);
+    (void)index->add(place.group);
     const bool complete = sample.entries.size() <= calibration.options_.capacity;
     groups_.push_back(complete ? rank_rows(sample.entries) : rank_rows(calibration.kept(sample)));
   }
@@ -320,11 +312,11 @@ double SortedScores::quantile(const Level& level, std::int64_t group, std::optio
         ErrorCode::kTooFewRows,
         "SortedScores::quantile: level {} needs more rows for a new cluster of {} rows, found {} "
         "in {} clusters",
-        level.to_string(), weight, scores.size(), clusters_);
+        level.to_string(), weight, scores.size(), found->clusters);
   }
   if (when_too_few == WhenTooFew::kError && clusters_ > 0) {
     throw internal::make_error(ErrorCode::kTooFewRows, "SortedScores::quantile: level {} needs {} clusters, found {}",
-                               level.to_string(), level.min_rows(), clusters_);
+                               level.to_string(), level.min_rows(), found->clusters);
   }
   if (when_too_few == WhenTooFew::kError) {
     const std::string where = fmt::format("SortedScores::quantile: level {} needs ", level.to_string());

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "base/message.hpp"
@@ -11,11 +13,15 @@ namespace widthwise::internal {
 namespace {
 
 /// A calibration row has its share of the weight of its cluster: the number of rows of the cluster, and then a new row
-/// has the size of its own cluster; or 1 for every cluster and for the new row.
+/// has the size of its own cluster; or 1 for every cluster and for the new row. In groups, the cluster of a row is the
+/// part of it that lies in the group of the row.
 class Clusters final : public CalibrationScheme {
  public:
-  Clusters(SchemeOptions options, const Calibration& calibration)
-      : CalibrationScheme(std::move(options), calibration), rows_seen_(calibration.rows_seen()) {}
+  Clusters(SchemeOptions options, const Calibration& calibration, bool in_groups)
+      : CalibrationScheme(std::move(options), calibration),
+        in_groups_(in_groups),
+        rows_seen_(calibration.rows_seen()),
+        sizes_(calibration.cluster_sizes()) {}
 
   [[nodiscard]] bool reads(Role role, Step step) const override {
     return step == Step::kPredict ? role == Role::kClusterSize && counts_rows() : role == Role::kCluster;
@@ -23,64 +29,78 @@ class Clusters final : public CalibrationScheme {
 
   [[nodiscard]] bool has_independent_rows() const override { return false; }
 
+  [[nodiscard]] std::string scope() const override { return in_groups_ ? " in each group" : ""; }
+
   [[nodiscard]] Combination combination() const override {
     return CalibrationScheme::combination().add(Role::kCluster).add(Choice::kEachClusterOnce, !counts_rows());
   }
 
   void check_rows(const Calibration& calibration) const override {
-    const bool rows_lack = calibration.keys() != RowKeys::kClusters && rows_seen_ > 0;
+    const bool rows_lack = !have_clusters(calibration.keys()) && rows_seen_ > 0;
     check_need(Role::kCluster, options().columns.has(Role::kCluster), !rows_lack, "Model",
                options().columns[Role::kCluster]);
   }
 
   [[nodiscard]] GuaranteeStatement guarantee(const Level& /*level*/) const override {
-    const std::string if_exchangeable =
-        ", if new clusters are exchangeable with the calibration clusters, and rows within a cluster as well";
+    const std::string kind = in_groups_ ? "group-conditional" : "marginal";
+    const std::string if_exchangeable = fmt::format(
+        ", if new clusters are exchangeable with the calibration clusters{}, and rows within a cluster as well",
+        in_groups_ ? ", together with the groups of their rows" : "");
     if (!counts_rows()) {
-      return {.kind = "marginal",
-              .text =
-                  "coverage of at least the level, on average over calibration sets and new clusters, where each "
-                  "cluster counts once" +
-                  if_exchangeable,
+      return {.kind = kind,
+              .text = fmt::format(
+                  "coverage of at least the level{}, on average over calibration sets and new clusters{}, where each "
+                  "cluster counts once{}",
+                  scope(), in_groups_ ? " with rows in the group" : "", if_exchangeable),
               .is_marginal_for_rows = false};
     }
     const std::uint64_t bound = cluster_rule().max_size;
     const bool is_declared = options().max_cluster_size == bound;
     const std::string sizes = bound == 0 ? std::string()
-                                         : fmt::format(", for clusters of at most {}{}", count_of(bound, "row"),
-                                                       is_declared ? "" : ", the largest known size");
-    return {.kind = "marginal",
-            .text =
-                "coverage of at least the level, on average over calibration sets and rows of new clusters, where each "
-                "row counts once" +
-                sizes + if_exchangeable,
+                                         : fmt::format(", for clusters of at most {}{}{}", count_of(bound, "row"),
+                                                       in_group(), is_declared ? "" : ", the largest known size");
+    return {.kind = kind,
+            .text = fmt::format(
+                "coverage of at least the level{}, on average over calibration sets and rows of new clusters{}, where "
+                "each row counts once{}{}",
+                scope(), in_group(), sizes, if_exchangeable),
             .is_marginal_for_rows = false};
   }
 
   [[nodiscard]] CalibrationRanks law(const Calibration& calibration, const Level& level,
                                      std::span<const std::int64_t> row_groups) const override {
     if (rows_seen_ == 0) return CalibrationScheme::law(calibration, level, row_groups);
-    if (counts_rows()) return law_of_rows(calibration, level);
-    CalibrationRanks ranks = CalibrationRanks::of_rows(level, calibration.clusters(), options().guarantee);
-    ranks.sets = DependentSets{.rows = rows_seen_};
-    return ranks;
+    const std::uint64_t largest = counts_rows() ? cluster_rule().max_size : 0;
+    return {.groups = {rank_of(level, all_of(calibration))},
+            .min_rows = counts_rows() ? level.min_rows(largest) : options().guarantee.min_rows(level),
+            .sets = DependentSets{.largest = largest, .rows = rows_seen_}};
   }
 
   [[nodiscard]] std::uint64_t units(const Calibration& calibration) const override {
-    return counts_rows() ? calibration.effective_clusters() : calibration.clusters();
+    return units_of(all_of(calibration));
+  }
+
+  [[nodiscard]] std::uint64_t units_in(const Calibration& /*calibration*/, std::int64_t group) const override {
+    return units_of(sizes_in(group));
   }
 
   [[nodiscard]] const char* unit_name() const override { return rows_seen_ == 0 ? "row" : "cluster"; }
 
   [[nodiscard]] LevelNeeds needs(const Calibration& calibration, const Level& level) const override {
-    LevelNeeds needs = CalibrationScheme::needs(calibration, level);
-    if (rows_seen_ == 0) return needs;
-    if (!counts_rows()) {
-      needs.clusters = true;
-      return needs;
-    }
-    const std::uint64_t size = cluster_rule().max_size;
-    return {.needed = level.min_rows(size), .have = rows_seen_, .cluster_size = size};
+    return rows_seen_ == 0 ? CalibrationScheme::needs(calibration, level) : needs_of(level, all_of(calibration));
+  }
+
+  [[nodiscard]] LevelNeeds needs_in(const Calibration& /*calibration*/, const Level& level,
+                                    std::int64_t group) const override {
+    return needs_of(level, sizes_in(group));
+  }
+
+  [[nodiscard]] GroupRank rank_in(const Calibration& calibration, const Level& level,
+                                  std::int64_t group) const override {
+    GroupRank rank = rank_of(level, sizes_in(group));
+    rank.group = group;
+    rank.label = calibration.label(group);
+    return rank;
   }
 
   [[nodiscard]] SchemeDescription describe(const Calibration& calibration) const override {
@@ -93,48 +113,76 @@ class Clusters final : public CalibrationScheme {
                                          .max_size = cluster_rule().max_size};
     if (rows_seen_ == 0) return description;
     const ClusterCounts& counts = *description.clusters;
-    description.parts = ", in " + count_of(counts.count, "cluster") + " of up to " + count_of(counts.largest, "row");
+    const std::string largest = count_of(counts.largest, "row") + in_group();
+    description.parts = ", in " + count_of(counts.count, "cluster") + " of up to " + largest;
     description.summary += description.parts;
-    description.lines.emplace_back("cluster sizes", "up to " + count_of(counts.largest, "row") + ", effective number " +
-                                                        count(counts.effective) + " if rows count");
+    description.lines.emplace_back(
+        "cluster sizes", "up to " + largest + ", effective number " + count(counts.effective) + " if rows count");
     return description;
   }
 
- protected:
   [[nodiscard]] bool is_approximate(const Calibration& /*calibration*/) const override { return counts_rows(); }
 
   [[nodiscard]] std::string condition(const Calibration& /*calibration*/) const override {
     if (rows_seen_ == 0) return "";
-    return counts_rows() ? ", approximately, for clusters of at most " + count_of(cluster_rule().max_size, "row")
-                         : ", if each cluster counts as one row";
+    return counts_rows()
+               ? ", approximately, for clusters of at most " + count_of(cluster_rule().max_size, "row") + in_group()
+               : ", if each cluster counts as one row";
   }
 
  private:
   [[nodiscard]] bool counts_rows() const { return cluster_rule().form == ClusterForm::kRows; }
 
-  /// The quantile lies at the share level * (T + M) / T of the T calibration rows, for new clusters of up to M rows,
-  /// and so at about this share of the effective clusters: between two ranks of them.
-  [[nodiscard]] CalibrationRanks law_of_rows(const Calibration& calibration, const Level& level) const {
-    const std::uint64_t size = cluster_rule().max_size;
-    CalibrationRanks ranks{.min_rows = level.min_rows(size),
-                           .sets = DependentSets{.largest = size, .rows = rows_seen_}};
-    const std::uint64_t effective = calibration.effective_clusters();
-    const auto rows = static_cast<double>(rows_seen_);
-    const double place = level.value() * (1 + static_cast<double>(size) / rows) * static_cast<double>(effective);
-    const auto above = static_cast<std::uint64_t>(std::ceil(place));
-    const bool is_finite = rows_seen_ >= ranks.min_rows;
-    ranks.sets->rank_below = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(place), 1, effective);
-    ranks.groups.push_back({.rows = effective, .rank = is_finite ? std::min(above, effective) : effective + 1});
-    return ranks;
+  /// What follows a number of rows of a cluster.
+  [[nodiscard]] const char* in_group() const { return in_groups_ ? " in a group" : ""; }
+
+  [[nodiscard]] ClusterSizes all_of(const Calibration& calibration) const {
+    if (!in_groups_) return sizes_in(0);
+    return {.clusters = calibration.clusters(),
+            .rows = rows_seen_,
+            .largest = calibration.largest_cluster(),
+            .effective = calibration.effective_clusters()};
   }
 
-  std::uint64_t rows_seen_;  // every prediction may ask what a level needs
+  [[nodiscard]] ClusterSizes sizes_in(std::int64_t group) const {
+    const auto found = sizes_.find(group);
+    return found == sizes_.end() ? ClusterSizes() : found->second;
+  }
+
+  [[nodiscard]] std::uint64_t units_of(const ClusterSizes& sizes) const {
+    return counts_rows() ? sizes.effective : sizes.clusters;
+  }
+
+  [[nodiscard]] LevelNeeds needs_of(const Level& level, const ClusterSizes& sizes) const {
+    if (!counts_rows()) {
+      return {.needed = options().guarantee.min_rows(level), .have = sizes.clusters, .clusters = true};
+    }
+    const std::uint64_t size = cluster_rule().max_size;
+    return {.needed = level.min_rows(size), .have = sizes.rows, .cluster_size = size};
+  }
+
+  /// If rows count, the quantile lies at the share level * (T + M) / T of the T calibration rows, for new clusters of
+  /// up to M rows, and so at about this share of the effective clusters: between two ranks of them.
+  [[nodiscard]] GroupRank rank_of(const Level& level, const ClusterSizes& sizes) const {
+    if (!counts_rows()) return {.rows = sizes.clusters, .rank = options().guarantee.rank(level, sizes.clusters)};
+    const auto largest = static_cast<double>(cluster_rule().max_size);
+    const double place =
+        level.value() * (1 + largest / static_cast<double>(sizes.rows)) * static_cast<double>(sizes.effective);
+    const auto above = static_cast<std::uint64_t>(std::ceil(place));
+    return {.rows = sizes.effective,
+            .rank = needs_of(level, sizes).met() ? std::min(above, sizes.effective) : sizes.effective + 1,
+            .rank_below = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(place), 1, sizes.effective)};
+  }
+
+  bool in_groups_;
+  std::uint64_t rows_seen_;                     // every prediction may ask what a level needs
+  std::map<std::int64_t, ClusterSizes> sizes_;  // by group, likewise
 };
 
 }  // namespace
 
-SchemePointer make_clusters(SchemeOptions options, const Calibration& calibration) {
-  return std::make_shared<const Clusters>(std::move(options), calibration);
+SchemePointer make_clusters(SchemeOptions options, const Calibration& calibration, bool in_groups) {
+  return std::make_shared<const Clusters>(std::move(options), calibration, in_groups);
 }
 
 }  // namespace widthwise::internal

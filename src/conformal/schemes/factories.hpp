@@ -13,9 +13,11 @@ namespace widthwise::internal {
 using SchemePointer = std::shared_ptr<const CalibrationScheme>;
 
 [[nodiscard]] SchemePointer make_plain_rows(SchemeOptions options, const Calibration& calibration);
-[[nodiscard]] SchemePointer make_groups(SchemeOptions options, const Calibration& calibration);
-[[nodiscard]] SchemePointer make_clusters(SchemeOptions options, const Calibration& calibration);
+/// `in_groups`: whether each group is calibrated by its clusters.
+[[nodiscard]] SchemePointer make_clusters(SchemeOptions options, const Calibration& calibration, bool in_groups);
 [[nodiscard]] SchemePointer make_folds(SchemeOptions options, const Calibration& calibration);
+/// The rows of `inner`, each group on its own.
+[[nodiscard]] SchemePointer make_groups(SchemePointer inner, const Calibration& calibration);
 /// The rows of `inner`, with weights.
 [[nodiscard]] SchemePointer make_weights(SchemePointer inner, const Calibration& calibration);
 /// The rows of `inner`, split by time.

@@ -8,21 +8,20 @@
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "conformal/schemes/factories.hpp"
 #include "conformal/schemes/words.hpp"
+#include "conformal/schemes/wrapped.hpp"
 
 namespace widthwise::internal {
 namespace {
 
 constexpr const char* kRestName = "(rest)";
 
-/// How many calibration rows the quantiles have, each group or pooled rest on its own.
+/// How many calibration rows or clusters the quantiles have, each group or pooled rest on its own.
 struct QuantileSizes {
   std::uint64_t quantiles = 0;         // with finite intervals
-  std::uint64_t min_rows = 0;          // of the smallest of them
+  std::uint64_t min_units = 0;         // of the smallest of them
   std::vector<std::string> too_small;  // labels of the groups with infinite intervals
   std::uint64_t pooled_groups = 0;
-  std::uint64_t pooled_rows = 0;
 };
 
 /// "a, b, c and 12 more".
@@ -34,23 +33,28 @@ std::string short_list(const std::vector<std::string>& labels) {
   return list(shown);
 }
 
-/// A calibration row has weight 1 for new rows of its group, else 0; groups with few rows share a quantile.
-class Groups final : public CalibrationScheme {
+/// A calibration row counts as in the inner scheme for new rows of its group, else its weight is 0; groups with few
+/// rows share a quantile.
+class Groups final : public WrappedScheme {
  public:
-  Groups(SchemeOptions options, const Calibration& calibration) : CalibrationScheme(std::move(options), calibration) {}
+  Groups(SchemePointer inner, const Calibration& calibration) : WrappedScheme(std::move(inner), calibration) {}
 
-  [[nodiscard]] bool reads(Role role, Step /*step*/) const override { return role == Role::kGroup; }
+  [[nodiscard]] bool reads(Role role, Step step) const override {
+    return role == Role::kGroup || inner().reads(role, step);
+  }
 
   [[nodiscard]] std::string scope() const override { return " in each group"; }
 
-  [[nodiscard]] Combination combination() const override { return CalibrationScheme::combination().add(Role::kGroup); }
+  [[nodiscard]] Combination combination() const override { return inner().combination().add(Role::kGroup); }
 
   void check_rows(const Calibration& calibration) const override {
-    const bool rows_lack = calibration.keys() != RowKeys::kGroups && calibration.rows_seen() > 0;
+    const bool rows_lack = !have_groups(calibration.keys()) && calibration.rows_seen() > 0;
     check_need(Role::kGroup, true, !rows_lack, "Model", options().columns[Role::kGroup]);
+    inner().check_rows(calibration);
   }
 
-  [[nodiscard]] GuaranteeStatement guarantee(const Level& /*level*/) const override {
+  [[nodiscard]] GuaranteeStatement guarantee(const Level& level) const override {
+    if (!inner().scope().empty()) return inner().guarantee(level);
     GuaranteeStatement statement;
     if (const auto& confidence = options().guarantee.confidence()) {
       statement = {.kind = "training-conditional",
@@ -75,58 +79,63 @@ class Groups final : public CalibrationScheme {
 
   [[nodiscard]] CalibrationRanks law(const Calibration& calibration, const Level& level,
                                      std::span<const std::int64_t> row_groups) const override {
-    const Guarantee& guarantee = options().guarantee;
-    if (row_groups.empty()) return CalibrationScheme::law(calibration, level, row_groups);
-    CalibrationRanks ranks{.row_groups = row_groups, .min_rows = guarantee.min_rows(level)};
+    CalibrationRanks ranks = inner().law(calibration, level, {});
+    if (row_groups.empty()) return ranks;
+    ranks.row_groups = row_groups;
+    ranks.groups.clear();
     const std::unordered_set<std::int64_t> wanted(row_groups.begin(), row_groups.end());
-    const auto add = [&](std::int64_t group, std::uint64_t rows, std::string label) {
-      if (!wanted.contains(group)) return;
-      ranks.groups.push_back({.group = group,
-                              .rows = rows,
-                              .rank = guarantee.rank(level, rows),
-                              .label = std::move(label),
-                              .pooled = group == kRestGroup});
-    };
     for (const std::int64_t group : calibration.groups()) {
-      if (!is_pooled(calibration, group)) add(group, calibration.rows_in(group), calibration.label(group));
+      if (!wanted.contains(group) || is_pooled(calibration, group)) continue;
+      ranks.groups.push_back(inner().rank_in(calibration, level, group));
     }
-    if (options().pool_groups > 0) add(kRestGroup, rest_rows(calibration), kRestName);
+    if (options().pool_groups == 0 || !wanted.contains(kRestGroup)) return ranks;
+    const std::uint64_t rows = rest_rows(calibration);
+    ranks.groups.push_back({.group = kRestGroup,
+                            .rows = rows,
+                            .rank = options().guarantee.rank(level, rows),
+                            .label = kRestName,
+                            .pooled = true});
     return ranks;
   }
 
+  [[nodiscard]] bool spread_is_exact() const override { return false; }
+
   [[nodiscard]] std::string coverage(const Calibration& calibration, const Level& level, bool plural) const override {
-    if (calibration.groups().empty()) return CalibrationScheme::coverage(calibration, level, plural);
+    if (calibration.groups().empty()) return inner().coverage(calibration, level, plural);
     const QuantileSizes sizes = sizes_of(calibration, level);
     std::string text;
     if (sizes.quantiles > 0) {
-      const CoverageSpread range = coverage_spread(level, sizes.min_rows, kSpreadConfidence, options().guarantee);
-      text = "cover " + percent_range(range.low, range.high) + " of new outcomes in the smallest group (" +
-             count_of(sizes.min_rows, "row") + "), with 95% confidence";
+      const CoverageSpread range = coverage_spread(level, sizes.min_units, kSpreadConfidence, options().guarantee);
+      text = std::string("cover ") + (inner().is_approximate(calibration) ? "about " : "") +
+             percent_range(range.low, range.high) + " of new outcomes in the smallest group (" +
+             (inner().reads(Role::kClusterSize, Step::kPredict) ? "an effective number of " : "") +
+             count_of(sizes.min_units, inner().unit_name()) + "), with 95% confidence" + inner().condition(calibration);
     }
     if (sizes.too_small.empty()) return text;
     return text + (text.empty() ? "are" : ", and are") + " infinite for " + count_of(sizes.too_small.size(), "group") +
-           " with too few rows: " + short_list(sizes.too_small);
+           " with too few " + (inner().needs(calibration, level).clusters ? "clusters: " : "rows: ") +
+           short_list(sizes.too_small);
   }
 
   [[nodiscard]] std::string infinite_warning(const Calibration& calibration, const Level& level) const override {
     const std::uint64_t groups = calibration.groups().size();
-    if (groups == 0) return CalibrationScheme::infinite_warning(calibration, level);
+    if (groups == 0) return inner().infinite_warning(calibration, level);
     const QuantileSizes sizes = sizes_of(calibration, level);
     if (sizes.too_small.empty()) return "";
     const bool together = sizes.pooled_groups == sizes.too_small.size() && sizes.pooled_groups > 1;
     return "intervals of level " + level.to_string() + with_guarantee(options().guarantee) + " are infinite for " +
            count(sizes.too_small.size()) + " of " + count_of(groups, "group") + ", which " +
-           (together ? "together " : "") + "have fewer than the " +
-           count_of(options().guarantee.min_rows(level), "calibration row") +
+           (together ? "together " : "") + "have fewer than the " + inner().needs(calibration, level).to_string() +
            " that the level needs: " + short_list(sizes.too_small);
   }
 
   [[nodiscard]] SchemeDescription describe(const Calibration& calibration) const override {
-    SchemeDescription description = CalibrationScheme::describe(calibration);
+    SchemeDescription description = inner().describe(calibration);
     const std::vector<std::int64_t> groups = calibration.groups();
     if (groups.empty()) return description;
-    description.parts = ", in " + count_of(groups.size(), "group");
-    description.summary += description.parts;
+    const std::string parts = ", in " + count_of(groups.size(), "group");
+    description.parts += parts;
+    description.summary += parts;
     description.groups.emplace();
     std::uint64_t pooled = 0;
     for (const std::int64_t group : groups) {
@@ -159,24 +168,23 @@ class Groups final : public CalibrationScheme {
 
   [[nodiscard]] QuantileSizes sizes_of(const Calibration& calibration, const Level& level) const {
     QuantileSizes sizes;
-    const std::uint64_t needed = options().guarantee.min_rows(level);
-    const auto add = [&](std::uint64_t rows) {
-      sizes.min_rows = sizes.quantiles == 0 ? rows : std::min(sizes.min_rows, rows);
+    const auto add = [&](std::uint64_t units) {
+      sizes.min_units = sizes.quantiles == 0 ? units : std::min(sizes.min_units, units);
       ++sizes.quantiles;
     };
-    const std::uint64_t rest = rest_rows(calibration);
+    LevelNeeds of_rest = inner().needs(calibration, level);
+    of_rest.have = rest_rows(calibration);
     for (const std::int64_t group : calibration.groups()) {
       const bool pooled = is_pooled(calibration, group);
-      const std::uint64_t rows = pooled ? rest : calibration.effective_rows(group);
+      const bool finite = pooled ? of_rest.met() : inner().needs_in(calibration, level, group).met();
       if (pooled) {
         ++sizes.pooled_groups;
-        sizes.pooled_rows = rows;
-      } else if (rows >= needed) {
-        add(rows);
+      } else if (finite) {
+        add(inner().units_in(calibration, group));
       }
-      if (rows < needed) sizes.too_small.push_back(calibration.label(group));
+      if (!finite) sizes.too_small.push_back(calibration.label(group));
     }
-    if (sizes.pooled_rows >= needed) add(sizes.pooled_rows);
+    if (sizes.pooled_groups > 0 && of_rest.met()) add(of_rest.have);
     std::ranges::sort(sizes.too_small);
     return sizes;
   }
@@ -184,8 +192,8 @@ class Groups final : public CalibrationScheme {
 
 }  // namespace
 
-SchemePointer make_groups(SchemeOptions options, const Calibration& calibration) {
-  return std::make_shared<const Groups>(std::move(options), calibration);
+SchemePointer make_groups(SchemePointer inner, const Calibration& calibration) {
+  return std::make_shared<const Groups>(std::move(inner), calibration);
 }
 
 }  // namespace widthwise::internal

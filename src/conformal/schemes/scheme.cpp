@@ -25,20 +25,19 @@ std::string internal::with_guarantee(const Guarantee& guarantee) {
 std::shared_ptr<const CalibrationScheme> CalibrationScheme::of(SchemeOptions options, const Calibration& calibration) {
   const bool has_weights = options.learns_weights || options.columns.has(Role::kWeight) || calibration.has_weights();
   const bool has_time = options.columns.has(Role::kTime);
-  // Columns that options name decide; check() refuses rows that were added with other ones.
-  const bool names_none = !options.columns.has(Role::kCluster) && !options.columns.has(Role::kGroup);
-  const bool has_clusters = names_none ? calibration.keys() == RowKeys::kClusters : options.columns.has(Role::kCluster);
-  const bool has_groups = names_none ? calibration.keys() == RowKeys::kGroups : options.columns.has(Role::kGroup);
+  // Columns that options name decide, and those that rows have without a name; check() refuses rows that lack one.
+  const bool has_clusters = options.columns.has(Role::kCluster) || have_clusters(calibration.keys());
+  const bool has_groups = options.columns.has(Role::kGroup) || have_groups(calibration.keys());
+  const bool has_folds = !options.rows_by_fold.empty();
   internal::SchemePointer scheme;
-  if (!options.rows_by_fold.empty()) {
+  if (has_folds) {
     scheme = internal::make_folds(std::move(options), calibration);
   } else if (has_clusters) {
-    scheme = internal::make_clusters(std::move(options), calibration);
-  } else if (has_groups) {
-    scheme = internal::make_groups(std::move(options), calibration);
+    scheme = internal::make_clusters(std::move(options), calibration, has_groups);
   } else {
     scheme = internal::make_plain_rows(std::move(options), calibration);
   }
+  if (has_groups && !has_folds) scheme = internal::make_groups(std::move(scheme), calibration);
   if (has_weights) scheme = internal::make_weights(std::move(scheme), calibration);
   if (has_time) scheme = internal::make_time_order(std::move(scheme), calibration);
   return scheme;
@@ -61,8 +60,7 @@ void CalibrationScheme::check_roles(const Rows& rows, Step step) const {
     if (may_lack || !options_.columns.has(entry.role) || !reads(entry.role, step)) continue;
     check_need(entry.role, true, rows.has(entry.role), "Model", options_.columns[entry.role]);
   }
-  if (step != Step::kCalibrate || !rows.has(Role::kCluster)) return;
-  combination().add(Role::kCluster).add(Role::kGroup, rows.has(Role::kGroup)).check("Model");
+  if (step == Step::kCalibrate && rows.has(Role::kCluster)) combination().add(Role::kCluster).check("Model");
 }
 
 Combination CalibrationScheme::combination() const {
@@ -94,8 +92,22 @@ CalibrationRanks CalibrationScheme::law(const Calibration& calibration, const Le
 
 std::uint64_t CalibrationScheme::units(const Calibration& calibration) const { return calibration.effective_rows(); }
 
+std::uint64_t CalibrationScheme::units_in(const Calibration& calibration, std::int64_t group) const {
+  return calibration.effective_rows(group);
+}
+
 LevelNeeds CalibrationScheme::needs(const Calibration& calibration, const Level& level) const {
   return {.needed = options_.guarantee.min_rows(level), .have = units(calibration)};
+}
+
+LevelNeeds CalibrationScheme::needs_in(const Calibration& calibration, const Level& level, std::int64_t group) const {
+  return {.needed = options_.guarantee.min_rows(level), .have = units_in(calibration, group)};
+}
+
+GroupRank CalibrationScheme::rank_in(const Calibration& calibration, const Level& level, std::int64_t group) const {
+  const std::uint64_t rows = calibration.rows_in(group);
+  return {
+      .group = group, .rows = rows, .rank = options_.guarantee.rank(level, rows), .label = calibration.label(group)};
 }
 
 std::optional<CoverageSpread> CalibrationScheme::spread(const Calibration& calibration, const Level& level) const {

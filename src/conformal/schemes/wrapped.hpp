@@ -31,9 +31,20 @@ class WrappedScheme : public CalibrationScheme {
   [[nodiscard]] std::uint64_t units(const Calibration& calibration) const override {
     return inner_->units(calibration);
   }
+  [[nodiscard]] std::uint64_t units_in(const Calibration& calibration, std::int64_t group) const override {
+    return inner_->units_in(calibration, group);
+  }
   [[nodiscard]] const char* unit_name() const override { return inner_->unit_name(); }
   [[nodiscard]] LevelNeeds needs(const Calibration& calibration, const Level& level) const override {
     return inner_->needs(calibration, level);
+  }
+  [[nodiscard]] LevelNeeds needs_in(const Calibration& calibration, const Level& level,
+                                    std::int64_t group) const override {
+    return inner_->needs_in(calibration, level, group);
+  }
+  [[nodiscard]] GroupRank rank_in(const Calibration& calibration, const Level& level,
+                                  std::int64_t group) const override {
+    return inner_->rank_in(calibration, level, group);
   }
   [[nodiscard]] std::optional<CoverageSpread> spread(const Calibration& calibration,
                                                      const Level& level) const override {
@@ -56,6 +67,12 @@ class WrappedScheme : public CalibrationScheme {
     return inner_->describe(calibration);
   }
   [[nodiscard]] std::string scope() const override { return inner_->scope(); }
+  [[nodiscard]] bool is_approximate(const Calibration& calibration) const override {
+    return inner_->is_approximate(calibration);
+  }
+  [[nodiscard]] std::string condition(const Calibration& calibration) const override {
+    return inner_->condition(calibration);
+  }
 
  protected:
   WrappedScheme(SchemePointer inner, const Calibration& calibration)

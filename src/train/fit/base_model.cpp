@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include <widthwise/random.hpp>
+
 #include "model/quantile_pairs.hpp"
 
 namespace widthwise::internal {
@@ -60,14 +62,33 @@ RowSketch sketch_of(const FitTable& table, std::span<const std::size_t> rows, co
   return sketch_of(table, WideRows(table.rows.x, rows).features(), taken(table.y, rows), workers);
 }
 
-RowSketch sketch_of_clusters(const FitTable& table, std::span<const std::size_t> rows, const Workers& workers) {
+namespace {
+
+/// The sketch of hash_of(row) of these rows, over all workers; empty without clusters.
+template <class HashOf>
+RowSketch sketch_of_hashes(const FitTable& table, std::span<const std::size_t> rows, const Workers& workers,
+                           const HashOf& hash_of) {
   if (!table.columns.has(Role::kCluster)) return RowSketch();
   std::vector<std::uint64_t> hashes;
   hashes.reserve(rows.size());
-  for (const std::size_t row : rows) hashes.push_back(cluster_hash(table.rows.clusters[row]));
+  for (const std::size_t row : rows) hashes.push_back(hash_of(row));
   RowSketch own;
   own.add(hashes);
   return workers.merged(std::move(own), RowSketch());
+}
+
+}  // namespace
+
+RowSketch sketch_of_clusters(const FitTable& table, std::span<const std::size_t> rows, const Workers& workers) {
+  return sketch_of_hashes(table, rows, workers,
+                          [&](std::size_t row) { return cluster_hash(table.rows.clusters[row]); });
+}
+
+RowSketch sketch_of_parts(const FitTable& table, std::span<const std::size_t> rows, const Workers& workers) {
+  return sketch_of_hashes(table, rows, workers, [&](std::size_t row) {
+    const auto group = static_cast<std::uint64_t>(table.rows.groups[row]);
+    return mix_bits(cluster_hash(table.rows.clusters[row]) ^ group);
+  });
 }
 
 std::vector<double> sampled_residuals(const std::vector<double>& residuals, const TablePart& part,

@@ -48,6 +48,10 @@ struct FittingRows {
 [[nodiscard]] RowSketch sketch_of_clusters(const FitTable& table, std::span<const std::size_t> rows,
                                            const Workers& workers);
 
+/// The same of the parts of clusters in each group.
+[[nodiscard]] RowSketch sketch_of_parts(const FitTable& table, std::span<const std::size_t> rows,
+                                        const Workers& workers);
+
 /// Residuals of all workers, or a sample of them.
 [[nodiscard]] std::vector<double> sampled_residuals(const std::vector<double>& residuals, const TablePart& part,
                                                     const Workers& workers);

@@ -155,7 +155,7 @@ TEST(CalibrationBytes, AreRefusedWithTheReason) {
   with(2, 0, "capacity is 0");
   with(2, 1, "above the capacity");
   with(2, 3, "does not match the number of rows seen");
-  with(4, 3, "invalid kind of groups");
+  with(4, 4, "invalid kind of groups");
   with(4, 0, "more than one group in a calibration without groups");
   with(4, 2, "invalid mark of weights");
   with(5, 0, "there are no groups");

@@ -326,7 +326,7 @@ TEST(CalibrationClusters, AreNotMixedWithOtherRows) {
   expect_error(ErrorCode::kInvalidArgument, "these rows have no clusters", [&] { clustered.add(1, {.score = 1}); });
   expect_error(ErrorCode::kInvalidArgument, "clusters and ",
                [&] { clustered.add(1, {.score = 1, .weight = 2, .cluster = 1}); });
-  expect_error(ErrorCode::kInvalidArgument, "clusters and ",
+  expect_error(ErrorCode::kInvalidArgument, "these rows have groups",
                [&] { clustered.add(1, {.score = 1, .group = 2, .cluster = 1}); });
   expect_error(ErrorCode::kInvalidArgument, "row number 1 has no cluster",
                [&] { clustered.add(1, {.score = 1, .cluster = kNoGroup}); });
