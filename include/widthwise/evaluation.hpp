@@ -236,17 +236,4 @@ struct LevelEvaluation {
 /// (Holm). Coverage is compared with its law for `calibration_rows` rows, or with the level itself if it is empty.
 void mark_weak(std::span<Bin> bins, const Level& level, std::optional<std::uint64_t> calibration_rows);
 
-/// Describe the range: "sqft_living is at least 4,000". `name` is the name of the feature.
-[[nodiscard]] std::string summary(const FeatureSlab& slab, std::string_view name);
-
-/// Describe any place: "grade is 10 to 13", "shop is 'north'", "group is 3". A slab is described by the features with
-/// the largest weights.
-[[nodiscard]] std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation,
-                                  std::span<const std::string> features);
-
-/// Describe between which bins coverage differs: "98.0% where intervals are narrow (12.1 to 14) and 84.5% where they
-/// are wide (31 to 52.2)".
-[[nodiscard]] std::string summary(const CoverageGap& gap, const LevelEvaluation& evaluation,
-                                  std::span<const std::string> features);
-
 }  // namespace widthwise

@@ -65,6 +65,44 @@ std::string wrapped(std::string_view text, std::size_t indent) {
 
 namespace {
 
+std::string text_of_block(const Paragraph& paragraph) {
+  return std::string(paragraph.indent, ' ') + wrapped(paragraph.text, paragraph.indent) + "\n";
+}
+
+std::string text_of_block(const NamedLines& block) {
+  constexpr std::size_t kNameWidth = 16;
+  std::string text = block.title + "\n";
+  for (const auto& [name, value] : block.lines) {
+    std::string column = name;
+    column.resize(kNameWidth, ' ');
+    text += "  " + column + wrapped(value, 2 + kNameWidth) + "\n";
+  }
+  return text;
+}
+
+std::string text_of_block(const TableBlock& block) {
+  return block.table.to_string() + (block.note.empty() ? "" : "  " + block.note + "\n");
+}
+
+std::string text_of_block(const Points& block) {
+  std::string text = block.title + "\n";
+  for (const std::string& point : block.texts) text += "  - " + wrapped(point, 4) + "\n";
+  return text;
+}
+
+}  // namespace
+
+std::string laid_out(const std::vector<Block>& blocks) {
+  std::string text;
+  for (const Block& block : blocks) {
+    if (!text.empty()) text += "\n";
+    text += std::visit([](const auto& one) { return text_of_block(one); }, block);
+  }
+  return text;
+}
+
+namespace {
+
 constexpr std::size_t kUsualWidth = 80;
 constexpr std::size_t kMinWidth = 40;
 constexpr std::size_t kMaxWidth = 100;  // longer lines are hard to read

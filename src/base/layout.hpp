@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 /// Layout of text for people: tables, wrapped lines, lists of names.
@@ -17,6 +19,35 @@ class TextTable {
  private:
   std::vector<std::vector<std::string>> rows_;
 };
+
+/// Sentences, wrapped.
+struct Paragraph {
+  std::string text;
+  std::size_t indent = 0;
+};
+
+/// A title and lines "  name            value", the values wrapped.
+struct NamedLines {
+  std::string title;
+  std::vector<std::pair<std::string, std::string>> lines = {};
+};
+
+/// A table and a line below it, if any.
+struct TableBlock {
+  TextTable table;
+  std::string note = {};
+};
+
+/// A title and lines "  - text", wrapped.
+struct Points {
+  std::string title;
+  std::vector<std::string> texts = {};
+};
+
+using Block = std::variant<Paragraph, NamedLines, TableBlock, Points>;
+
+/// The blocks with empty lines between them.
+[[nodiscard]] std::string laid_out(const std::vector<Block>& blocks);
 
 /// Break the text between words into lines of at most text_width() characters; it begins in the column `indent`, and
 /// lines after the first begin with as many blanks.

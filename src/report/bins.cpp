@@ -16,7 +16,7 @@ std::string name_of_bin(const Bin& bin) {
   return bin.low == bin.high ? significant(bin.low) : significant(bin.low) + " to " + significant(bin.high);
 }
 
-std::vector<std::size_t> lowest_bins(const std::vector<Bin>& bins, std::size_t max) {
+std::vector<std::size_t> lowest_bins(std::span<const Bin> bins, std::size_t max) {
   std::vector<std::size_t> order(bins.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (bins.size() <= max) return order;

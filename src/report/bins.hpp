@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,6 @@ namespace widthwise::internal {
 [[nodiscard]] std::string name_of_bin(const Bin& bin);
 
 /// The numbers of at most `max` bins, ascending: the weak ones, then those with the lowest coverage.
-[[nodiscard]] std::vector<std::size_t> lowest_bins(const std::vector<Bin>& bins, std::size_t max);
+[[nodiscard]] std::vector<std::size_t> lowest_bins(std::span<const Bin> bins, std::size_t max);
 
 }  // namespace widthwise::internal

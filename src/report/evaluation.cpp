@@ -1,12 +1,10 @@
 #include <algorithm>
-#include <cmath>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/layout.hpp"
-#include "base/printable.hpp"
-#include "base/text.hpp"
 #include "conformal/outcomes.hpp"
 #include "report/bins.hpp"
 #include "report/goals.hpp"
@@ -17,129 +15,145 @@
 namespace widthwise {
 namespace {
 
-using internal::percent_range;
-using internal::significant;
-
-std::string verdict_of(const EvaluationReport& report, const LevelEvaluation& level) {
-  return std::string(report.seen.any() ? kSeenVerdict : name_of(level.verdict));
-}
-
-/// The verdict on coverage, and on its evenness.
-std::string summary_of(const EvaluationReport& report, const LevelEvaluation& level) {
-  if (report.seen.any()) return report.seen.to_string();
-  const std::string uneven = internal::uneven_text(level, report.features);
-  return uneven.empty() ? level.summary : level.summary + " " + uneven;
-}
+using internal::Block;
+using internal::Count;
+using internal::LevelSentences;
+using internal::Mean;
+using internal::NamedLines;
+using internal::Paragraph;
+using internal::Percent;
+using internal::PercentRange;
+using internal::Printable;
+using internal::Significant;
+using internal::TableBlock;
+using internal::written;
 
 // ---- text
 
 std::string with_confidence(const Proportion& share) {
-  return percent(share.share) + "  (" + percent_range(share.low, share.high) + " at 95% confidence)";
+  return fmt::format("{}  ({} at 95% confidence)", Percent{share.share}, PercentRange{share.low, share.high});
 }
 
 /// Without a confidence interval, which would need independent rows.
 std::string with_clusters(const Proportion& share, const ClusterCoverage& clusters) {
-  return percent(share.share) + " of the rows, " + percent(clusters.mean) + " on average over " +
-         count_of(clusters.clusters, "cluster");
+  return fmt::format("{} of the rows, {} on average over {}", Percent{share.share}, Percent{clusters.mean},
+                     Count{clusters.clusters, "cluster"});
 }
 
-/// A line "  name            value", with a long value on several lines.
-std::string line(std::string name, const std::string& value) {
-  constexpr std::size_t kNameWidth = 16;
-  name.resize(kNameWidth, ' ');
-  return "  " + name + internal::wrapped(value, 2 + kNameWidth) + "\n";
+void add_coverage(NamedLines& level_lines, const LevelEvaluation& level) {
+  const Proportion& coverage = level.intervals.coverage;
+  level_lines.lines.emplace_back("coverage",
+                                 level.clusters ? with_clusters(coverage, *level.clusters) : with_confidence(coverage));
+  if (level.slab) level_lines.lines.emplace_back("worst slab", with_confidence(level.slab->coverage));
 }
 
-/// "12 intervals, 3.2%", or nothing for none.
-std::string share_line(const std::string& name, std::uint64_t found, std::uint64_t rows) {
-  if (found == 0) return "";
-  return line(name, count_of(found, "interval") + ", " + percent(internal::share(found, rows)));
-}
-
-std::string weak_places_text(const LevelEvaluation& level, const std::vector<std::string>& features) {
+void add_weak_places(NamedLines& level_lines, const LevelEvaluation& level, const LevelSentences& sentences) {
   constexpr std::size_t kShown = 3;
-  if (level.places_tested == 0) return "";
-  const std::vector<WeakPlace>& found = level.weak_places;
-  const std::string number = found.empty() ? "none" : count(found.size());
-  std::string text = line("weak places", number + " of " + count(level.places_tested) + " tested");
-  for (std::size_t i = 0; i < std::min(kShown, found.size()); ++i) {
-    text += line("", with_confidence(found[i].coverage));
-    const std::string where = summary(found[i], level, features);
-    text += line("", "where " + where);
+  if (level.places_tested == 0) return;
+  const std::size_t found = level.weak_places.size();
+  level_lines.lines.emplace_back(
+      "weak places",
+      fmt::format("{} of {} tested", found == 0 ? "none" : written(Count{found}), Count{level.places_tested}));
+  for (std::size_t i = 0; i < std::min(kShown, found); ++i) {
+    level_lines.lines.emplace_back("", with_confidence(level.weak_places[i].coverage));
+    level_lines.lines.emplace_back("", "where " + sentences.weak_places[i]);
   }
-  if (found.size() > kShown) text += line("", "and " + count(found.size() - kShown) + " more");
-  return text;
+  if (found > kShown) level_lines.lines.emplace_back("", fmt::format("and {} more", Count{found - kShown}));
 }
 
-std::string ert_text(const EvaluationReport& report, const LevelEvaluation& level) {
-  if (!report.conditional) return "";
-  if (!level.ert) return line("ERT", "needs at least " + count(kMinSearchRows) + " rows with features");
+void add_evenness(NamedLines& level_lines, const LevelEvaluation& level, const LevelSentences& sentences,
+                  bool conditional) {
+  if (!sentences.gaps.empty()) level_lines.lines.emplace_back("coverage gap", sentences.gaps);
+  if (!conditional) return;
+  if (!level.ert) {
+    level_lines.lines.emplace_back("ERT", fmt::format("needs at least {} rows with features", Count{kMinSearchRows}));
+    return;
+  }
   const ExcessRisk& l1 = level.ert->l1;
-  return line("ERT", percent(l1.total.value) + ", standard error " + percent(l1.total.standard_error) + "  (" +
-                         percent(l1.under.value) + " from low coverage, " + percent(l1.over.value) + " from high)");
+  level_lines.lines.emplace_back(
+      "ERT", fmt::format("{}, standard error {}  ({} from low coverage, {} from high)", Percent{l1.total.value},
+                         Percent{l1.total.standard_error}, Percent{l1.under.value}, Percent{l1.over.value}));
+}
+
+void add_widths(NamedLines& level_lines, const IntervalSummary& summary) {
+  level_lines.lines.emplace_back("mean width", written(Mean{summary.mean_width, summary.finite_mean_width}));
+  level_lines.lines.emplace_back("median width", written(Significant{summary.median_width}));
+  level_lines.lines.emplace_back("interval score",
+                                 written(Mean{summary.interval_score, summary.finite_interval_score}));
+  for (const auto& [name, found] : {std::pair("infinite", summary.infinite), {"empty", summary.empty}}) {
+    if (found == 0) continue;
+    level_lines.lines.emplace_back(name, fmt::format("{}, {}", Count{found, "interval"},
+                                                     Percent{internal::share(found, summary.coverage.trials)}));
+  }
 }
 
 /// Many bins are shown with the lowest coverage, the weak ones first.
-constexpr std::size_t kMaxBinsShown = 30;
-
-std::string bins_text(const std::string& title, const std::vector<Bin>& bins) {
-  internal::TextTable table;
-  table.add({title, "rows", "mean width", "coverage", "95% confidence"});
-  for (const std::size_t i : internal::lowest_bins(bins, kMaxBinsShown)) {
+TableBlock bins_table(const std::string& by, std::span<const Bin> bins) {
+  constexpr std::size_t kMaxShown = 30;
+  TableBlock block;
+  block.table.add({fmt::format("by {}", Printable{by}), "rows", "mean width", "coverage", "95% confidence"});
+  for (const std::size_t i : internal::lowest_bins(bins, kMaxShown)) {
     const Bin& bin = bins[i];
-    const std::string name = internal::name_of_bin(bin);
-    const bool some_infinite = bin.infinite > 0 && bin.infinite < bin.coverage.trials;
-    std::vector<std::string> cells = {name, count(bin.coverage.trials),
-                                      significant(some_infinite ? bin.finite_mean_width : bin.mean_width),
-                                      percent(bin.coverage.share), percent_range(bin.coverage.low, bin.coverage.high)};
-    if (some_infinite) cells.push_back(count(bin.infinite) + " infinite");
+    const Proportion& coverage = bin.coverage;
+    const bool some_infinite = bin.infinite > 0 && bin.infinite < coverage.trials;
+    std::vector<std::string> cells = {internal::name_of_bin(bin), written(Count{coverage.trials}),
+                                      written(Significant{some_infinite ? bin.finite_mean_width : bin.mean_width}),
+                                      written(Percent{coverage.share}),
+                                      written(PercentRange{coverage.low, coverage.high})};
+    if (some_infinite) cells.push_back(fmt::format("{} infinite", Count{bin.infinite}));
     if (bin.weak) cells.emplace_back("weak");
-    table.add(std::move(cells));
+    block.table.add(std::move(cells));
   }
-  std::string text = table.to_string();
-  if (bins.size() > kMaxBinsShown) {
-    text += "  and " + count(bins.size() - kMaxBinsShown) + " more with higher coverage\n";
+  if (bins.size() > kMaxShown) {
+    block.note = fmt::format("and {} more with higher coverage", Count{bins.size() - kMaxShown});
   }
-  return text;
+  return block;
 }
 
-/// The categorical features with weak labels, except a column that is shown anyway.
-std::string categories_text(const EvaluationReport& report, const LevelEvaluation& level) {
-  std::string text;
+/// The bins that are shown, by what: those of groups and of the column that was asked for, and those of categorical
+/// features with weak labels.
+std::vector<std::pair<std::string, std::span<const Bin>>> shown_bins(const EvaluationReport& report,
+                                                                     const LevelEvaluation& level) {
+  std::vector<std::pair<std::string, std::span<const Bin>>> shown;
+  // Fewer rows make bins that show nothing but chance.
+  if (report.rows >= kMinSearchRows && !level.by_width.empty()) shown.emplace_back("width", level.by_width);
+  if (!level.by_group.empty()) shown.emplace_back("group", level.by_group);
   for (const FeatureBins& feature : level.by_feature) {
     const auto is_weak_label = [](const Bin& bin) { return bin.weak && !bin.label.empty(); };
     if (feature.feature == report.features.size() || std::ranges::none_of(feature.bins, is_weak_label)) continue;
     const std::string& name = report.features[feature.feature];
-    if (level.by && level.by->name == name) continue;
-    text.append("\n").append(bins_text("by " + internal::printable(name), feature.bins));
+    if (!level.by || level.by->name != name) shown.emplace_back(name, feature.bins);
   }
-  return text;
+  if (level.by) shown.emplace_back(level.by->name, level.by->bins);
+  return shown;
 }
 
-std::string level_text(const EvaluationReport& report, std::size_t j) {
-  const LevelEvaluation& level = report.levels[j];
-  const IntervalSummary& summary = level.intervals;
-  std::string text = "\nLevel ";
-  text.append(level.level.to_string()).append("\n");
-  text += line("coverage",
-               level.clusters ? with_clusters(summary.coverage, *level.clusters) : with_confidence(summary.coverage));
-  if (level.slab) text += line("worst slab", with_confidence(level.slab->coverage));
-  text += weak_places_text(level, report.features);
-  if (const std::string gaps = internal::gaps_text(level); !gaps.empty()) text += line("coverage gap", gaps);
-  text += ert_text(report, level);
-  text += line("mean width", internal::mean_text(summary.mean_width, summary.finite_mean_width));
-  text += line("median width", significant(summary.median_width));
-  text += line("interval score", internal::mean_text(summary.interval_score, summary.finite_interval_score));
-  text += share_line("infinite", summary.infinite, summary.coverage.trials);
-  text += share_line("empty", summary.empty, summary.coverage.trials);
-  text.append("\n  ").append(internal::wrapped(summary_of(report, level), 2)).append("\n");
-  // Fewer rows make bins that show nothing but chance.
-  if (report.rows >= kMinSearchRows && !level.by_width.empty())
-    text.append("\n").append(bins_text("by width", level.by_width));
-  if (!level.by_group.empty()) text.append("\n").append(bins_text("by group", level.by_group));
-  text += categories_text(report, level);
-  if (level.by) text.append("\n").append(bins_text("by " + internal::printable(level.by->name), level.by->bins));
-  return text + internal::text_of(level.listed);
+void add_level(std::vector<Block>& blocks, const EvaluationReport& report, const LevelEvaluation& level,
+               const LevelSentences& sentences) {
+  NamedLines level_lines{"Level " + level.level.to_string()};
+  add_coverage(level_lines, level);
+  add_weak_places(level_lines, level, sentences);
+  add_evenness(level_lines, level, sentences, report.conditional);
+  add_widths(level_lines, level.intervals);
+  blocks.emplace_back(std::move(level_lines));
+  blocks.emplace_back(Paragraph{sentences.verdict, 2});
+  for (const auto& [by, bins] : shown_bins(report, level)) blocks.emplace_back(bins_table(by, bins));
+  for (TableBlock& table : internal::tables_of(level.listed)) blocks.emplace_back(std::move(table));
+}
+
+NamedLines crps_lines(const CrpsSummary& crps) {
+  NamedLines of_all{"All levels", {{"CRPS", written(Mean{crps.mean, crps.finite_mean})}}};
+  if (crps.infinite > 0) {
+    of_all.lines.emplace_back("", fmt::format("{}, {}, with infinite quantiles", Count{crps.infinite, "row"},
+                                              Percent{internal::share(crps.infinite, crps.rows)}));
+  }
+  return of_all;
+}
+
+internal::Points advice_points(const internal::OverallVerdict& verdict) {
+  internal::Points points{"What to do:"};
+  for (const internal::Advice& advice : verdict.advice) points.texts.push_back(advice.text);
+  return points;
 }
 
 // ---- JSON
@@ -166,11 +180,12 @@ Json weakest_json(const LevelEvaluation& level, const std::vector<std::string>& 
           {"weak", level.range_is_weak}};
 }
 
-Json weak_places_json(const LevelEvaluation& level, const std::vector<std::string>& features) {
+Json weak_places_json(const LevelEvaluation& level, const LevelSentences& sentences) {
   Json found = Json::array();
-  for (const WeakPlace& place : level.weak_places) {
+  for (std::size_t i = 0; i < level.weak_places.size(); ++i) {
+    const WeakPlace& place = level.weak_places[i];
     found.push_back({{"kind", name_of(place.kind)},
-                     {"where", summary(place, level, features)},
+                     {"where", sentences.weak_places[i]},
                      {"coverage", json_of(place.coverage)},
                      {"p_value", place.p_value}});
   }
@@ -204,7 +219,8 @@ Json gaps_json(const LevelEvaluation& level, const std::vector<std::string>& fea
 }
 
 /// Where coverage is most clearly high and low, or null unless it is uneven.
-Json uneven_json(const LevelEvaluation& level, const std::vector<std::string>& features) {
+Json uneven_json(const LevelEvaluation& level, const std::vector<std::string>& features,
+                 const LevelSentences& sentences) {
   if (!level.uneven) return nullptr;
   const CoverageGap& gap = level.gaps[*level.uneven];
   const auto place = [&](const Place& one) {
@@ -214,11 +230,10 @@ Json uneven_json(const LevelEvaluation& level, const std::vector<std::string>& f
           {"highest", place(gap.highest)},
           {"lowest", place(gap.lowest)},
           {"p_value", gap.p_value},
-          {"text", internal::uneven_text(level, features)}};
+          {"text", sentences.uneven}};
 }
 
-Json level_json(const EvaluationReport& report, std::size_t j) {
-  const LevelEvaluation& level = report.levels[j];
+Json level_json(const EvaluationReport& report, const LevelEvaluation& level, const LevelSentences& sentences) {
   const IntervalSummary& summary = level.intervals;
   Json json = {{"level", level.level.value()},
                {"coverage", json_of(summary.coverage)},
@@ -232,8 +247,8 @@ Json level_json(const EvaluationReport& report, std::size_t j) {
                {"empty", summary.empty},
                {"empty_share", internal::share(summary.empty, summary.coverage.trials)},
                {"verdict",
-                {{"word", verdict_of(report, level)},
-                 {"text", summary_of(report, level)},
+                {{"word", sentences.word},
+                 {"text", sentences.verdict},
                  {"confidence", level.confidence},
                  {"expected_low", level.expected.low},
                  {"expected_high", level.expected.high},
@@ -246,9 +261,9 @@ Json level_json(const EvaluationReport& report, std::size_t j) {
                                            : Json(nullptr)},
                {"worst_slab", slab_json(level, report.features)},
                {"weakest", weakest_json(level, report.features)},
-               {"weak_places", weak_places_json(level, report.features)},
+               {"weak_places", weak_places_json(level, sentences)},
                {"gaps", gaps_json(level, report.features)},
-               {"uneven", uneven_json(level, report.features)},
+               {"uneven", uneven_json(level, report.features, sentences)},
                {"ert", level.ert ? json_of(*level.ert) : Json(nullptr)},
                {"rows", internal::json_of(level.listed)},
                {"by_width", json_of(level.by_width)},
@@ -271,8 +286,7 @@ Json seen_json(const SeenRows& seen) {
 }
 
 /// The overall verdict, or null.
-Json verdict_json(const EvaluationReport& report) {
-  const std::optional<internal::OverallVerdict> verdict = internal::overall_verdict(report);
+Json verdict_json(const std::optional<internal::OverallVerdict>& verdict) {
   if (!verdict) return nullptr;
   Json advice = Json::array();
   for (const internal::Advice& one : verdict->advice) advice.push_back({{"kind", one.kind}, {"text", one.text}});
@@ -315,34 +329,21 @@ std::vector<OutcomeAdvice> OutcomeAdvice::of(const Model& model, std::span<const
 }
 
 std::string to_text(const EvaluationReport& report) {
-  const std::optional<internal::OverallVerdict> verdict = internal::overall_verdict(report);
-  std::string text = report.table.empty() ? "" : internal::printable(report.table) + ": ";
-  text += count_of(report.rows, "row") + "\n";
-  for (const std::string& remark : internal::remarks(report)) {
-    text.append("\n").append(internal::wrapped(remark)).append("\n");
-  }
-  if (verdict) text.append("\n").append(internal::wrapped(verdict->headline)).append("\n");
-  for (std::size_t j = 0; j < report.levels.size(); ++j) text += level_text(report, j);
-  if (report.crps) {
-    const CrpsSummary& crps = *report.crps;
-    text.append("\nAll levels\n").append(line("CRPS", internal::mean_text(crps.mean, crps.finite_mean)));
-    if (crps.infinite > 0) {
-      text += line("", count_of(crps.infinite, "row") + ", " + percent(internal::share(crps.infinite, crps.rows)) +
-                           ", with infinite quantiles");
-    }
-  }
-  if (report.exchangeability) {
-    text.append("\n").append(internal::wrapped(report.exchangeability->summary())).append("\n");
-  }
-  if (!verdict) return text;
-  text += "\nWhat to do:\n";
-  for (const internal::Advice& advice : verdict->advice) {
-    text.append("  - ").append(internal::wrapped(advice.text, 4)).append("\n");
-  }
-  return text;
+  const std::vector<LevelSentences> sentences = internal::level_sentences(report);
+  const std::optional<internal::OverallVerdict> verdict = internal::overall_verdict(report, sentences);
+  std::vector<Block> blocks = {NamedLines{
+      fmt::format("{}{}{}", Printable{report.table}, report.table.empty() ? "" : ": ", Count{report.rows, "row"})}};
+  for (std::string& remark : internal::remarks(report)) blocks.emplace_back(Paragraph{std::move(remark)});
+  if (verdict) blocks.emplace_back(Paragraph{verdict->headline});
+  for (std::size_t j = 0; j < report.levels.size(); ++j) add_level(blocks, report, report.levels[j], sentences[j]);
+  if (report.crps) blocks.emplace_back(crps_lines(*report.crps));
+  if (report.exchangeability) blocks.emplace_back(Paragraph{report.exchangeability->summary()});
+  if (verdict) blocks.emplace_back(advice_points(*verdict));
+  return internal::laid_out(blocks);
 }
 
 std::string to_json(const EvaluationReport& report, NonFinite non_finite) {
+  const std::vector<LevelSentences> sentences = internal::level_sentences(report);
   Json json = Json::object();
   if (!report.table.empty()) json["table"] = report.table;
   json["rows"] = report.rows;
@@ -352,13 +353,15 @@ std::string to_json(const EvaluationReport& report, NonFinite non_finite) {
   json["unknown_categories"] = json_of(report.unknown_categories);
   const MissedByRange& missed = report.missed_by_range;
   json["missed_by_range"] = missed.rows == 0 ? Json(nullptr) : Json{{"rows", missed.rows}, {"text", missed.text}};
-  json["verdict"] = verdict_json(report);
+  json["verdict"] = verdict_json(internal::overall_verdict(report, sentences));
   if (report.exchangeability) json["exchangeability"] = json_of(report.exchangeability);
   json["crps"] = report.crps ? Json(report.crps->mean) : Json(nullptr);
   json["finite_crps"] = report.crps ? Json(report.crps->finite_mean) : Json(nullptr);
   json["crps_infinite"] = report.crps ? Json(report.crps->infinite) : Json(nullptr);
   json["levels"] = Json::array();
-  for (std::size_t j = 0; j < report.levels.size(); ++j) json["levels"].push_back(level_json(report, j));
+  for (std::size_t j = 0; j < report.levels.size(); ++j) {
+    json["levels"].push_back(level_json(report, report.levels[j], sentences[j]));
+  }
   return internal::dump(json, non_finite);
 }
 

@@ -5,7 +5,7 @@
 #include "base/text.hpp"
 #include "report/goals.hpp"
 #include "report/json.hpp"
-#include "report/verdict.hpp"
+#include "report/sentences.hpp"
 
 namespace widthwise {
 namespace {
@@ -35,7 +35,7 @@ std::string goals_text(const FitReport& report, bool independent) {
   table.add({"goal", "mean width", "coverage", "worst slab", "95% confidence"});
   const auto add = [&](const GoalReport& goal, const std::string& note) {
     std::vector<std::string> cells = {internal::goal_name(goal) + note,
-                                      internal::mean_text(goal.mean_width, goal.finite_mean_width),
+                                      internal::written(internal::Mean{goal.mean_width, goal.finite_mean_width}),
                                       percent(goal.coverage)};
     if (goal.worst_slab) {
       cells.push_back(percent(goal.worst_slab->share));
@@ -63,8 +63,8 @@ Json even_gain(const FitReport& report) {
   if (!even.worst_slab || !chosen.worst_slab) return "The hold-out was too small to measure the gain.";
   return "On the hold-out, the goal even covered " + with_range(*even.worst_slab) +
          " where coverage is worst, instead of " + with_range(*chosen.worst_slab) + ", with a mean width of " +
-         internal::mean_text(even.mean_width, even.finite_mean_width) + " instead of " +
-         internal::mean_text(chosen.mean_width, chosen.finite_mean_width) +
+         internal::written(internal::Mean{even.mean_width, even.finite_mean_width}) + " instead of " +
+         internal::written(internal::Mean{chosen.mean_width, chosen.finite_mean_width}) +
          (even.worst_slab->low <= chosen.worst_slab->high ? "; the difference may be chance." : ".");
 }
 

@@ -1,24 +1,22 @@
 #include "report/listed_rows.hpp"
 
-#include <vector>
+#include <utility>
 
-#include "base/layout.hpp"
-#include "base/message.hpp"
-#include "base/printable.hpp"
-#include "base/text.hpp"
+#include "base/values.hpp"
 
 namespace widthwise::internal {
 namespace {
 
-std::string table_of(const char* title, const std::vector<ListedRow>& rows) {
-  if (rows.empty()) return {};
-  TextTable table;
-  table.add({title, "row", "lower", "upper", "outcome"});
+void add_table(std::vector<TableBlock>& tables, const char* title, const std::vector<ListedRow>& rows) {
+  if (rows.empty()) return;
+  TableBlock block;
+  block.table.add({title, "row", "lower", "upper", "outcome"});
   for (const ListedRow& row : rows) {
-    table.add({row.id.empty() ? "-" : printable(row.id), count(row.row), significant(row.lower), significant(row.upper),
-               significant(row.outcome)});
+    block.table.add({row.id.empty() ? "-" : written(Printable{row.id}), written(Count{row.row}),
+                     written(Significant{row.lower}), written(Significant{row.upper}),
+                     written(Significant{row.outcome})});
   }
-  return "\n" + table.to_string();
+  tables.push_back(std::move(block));
 }
 
 Json array_of(const std::vector<ListedRow>& rows) {
@@ -35,8 +33,11 @@ Json array_of(const std::vector<ListedRow>& rows) {
 
 }  // namespace
 
-std::string text_of(const ListedRows& rows) {
-  return table_of("widest intervals", rows.widest) + table_of("farthest missed", rows.missed);
+std::vector<TableBlock> tables_of(const ListedRows& rows) {
+  std::vector<TableBlock> tables;
+  add_table(tables, "widest intervals", rows.widest);
+  add_table(tables, "farthest missed", rows.missed);
+  return tables;
 }
 
 Json json_of(const ListedRows& rows) { return {{"widest", array_of(rows.widest)}, {"missed", array_of(rows.missed)}}; }

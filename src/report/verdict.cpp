@@ -5,33 +5,32 @@
 #include <utility>
 
 #include "base/layout.hpp"
-#include "base/printable.hpp"
-#include "base/text.hpp"
 
 namespace widthwise::internal {
 namespace {
 
 using Levels = std::vector<std::size_t>;  // indices of EvaluationReport::levels
+using Sentences = std::vector<LevelSentences>;
 
-std::string name_of(const EvaluationReport& report, std::size_t j) {
-  return level_name(report.levels[j].level.value());
-}
+LevelName name_of(const EvaluationReport& report, std::size_t j) { return {report.levels[j].level.value()}; }
 
 /// "80%, 90% and 95%", or the ends of more than four.
 std::string names_of(const EvaluationReport& report, Levels levels) {
   std::ranges::sort(levels, {}, [&](std::size_t j) { return report.levels[j].level.value(); });
   constexpr std::size_t kMaxNames = 4;
-  if (levels.size() > kMaxNames) return name_of(report, levels.front()) + " to " + name_of(report, levels.back());
+  if (levels.size() > kMaxNames) {
+    return fmt::format("{} to {}", name_of(report, levels.front()), name_of(report, levels.back()));
+  }
   std::vector<std::string> names;
-  for (const std::size_t j : levels) names.push_back(name_of(report, j));
+  for (const std::size_t j : levels) names.push_back(written(name_of(report, j)));
   return list(names);
 }
 
 /// A share for a headline: without decimals, unless they tell it from the level.
-std::string headline_share(double share, double level) {
+Percent headline_share(double share, double level) {
   constexpr double kFar = 0.02;
   constexpr double kHighLevel = 0.97;
-  return percent(share, std::abs(share - level) >= kFar && level <= kHighLevel ? 0 : 1);
+  return {share, std::abs(share - level) >= kFar && level <= kHighLevel ? 0 : 1};
 }
 
 bool is_main(const EvaluationReport& report, std::size_t j) {
@@ -44,20 +43,21 @@ OverallVerdict seen_verdict(const EvaluationReport& report) {
     if (is_main(report, j - 1)) level = j - 1;
   }
   if (!report.seen.any_rows()) {
-    return {.code = "not_new",
-            .mood = "broken",
-            .word = "Not new clusters",
-            .headline = "These rows do not measure the coverage of new clusters: " + report.seen.shares() + ".",
-            .evidence =
-                "The errors of a model in clusters that it has seen differ from its errors in new clusters, and "
-                "so do coverage and width.",
-            .advice = {{"new_rows", "Evaluate with clusters that neither fitted nor calibrated the model."}},
-            .level = level};
+    return {
+        .code = "not_new",
+        .mood = "broken",
+        .word = "Not new clusters",
+        .headline = fmt::format("These rows do not measure the coverage of new clusters: {}.", report.seen.shares()),
+        .evidence =
+            "The errors of a model in clusters that it has seen differ from its errors in new clusters, and "
+            "so do coverage and width.",
+        .advice = {{"new_rows", "Evaluate with clusters that neither fitted nor calibrated the model."}},
+        .level = level};
   }
   return {.code = "not_new",
           .mood = "broken",
           .word = "Not new rows",
-          .headline = "These rows do not measure the coverage of new rows: " + report.seen.shares() + ".",
+          .headline = fmt::format("These rows do not measure the coverage of new rows: {}.", report.seen.shares()),
           .evidence =
               "The errors of a model on rows that it has seen differ from its errors on new rows, and so do "
               "coverage and width.",
@@ -82,30 +82,32 @@ Advice advice_to_add_rows(const EvaluationReport& report, const Levels& infinite
   }
   const std::uint64_t needed = report.guarantee.min_rows(*highest);
   if (have >= needed) {
-    return {"add_rows", "Calibrate every group with at least " + count_of(needed, "row") + " that fitted nothing."};
+    return {"add_rows",
+            fmt::format("Calibrate every group with at least {} that fitted nothing.", Count{needed, "row"})};
   }
   constexpr double kDigits = 1e4;
   const double attainable = std::floor(kDigits * report.guarantee.max_level(have)) / kDigits;
-  return {"add_rows", "Add at least " + count_of(needed - have, std::string("calibration ") + unit_of(report)) +
-                          " for the level " + level_name(highest->value()) + ", or use a level of at most " +
-                          level_name(attainable) + ", which " + count_of(have, unit_of(report)) +
-                          (have == 1 ? " allows." : " allow.")};
+  const std::string unit = unit_of(report);
+  return {"add_rows", fmt::format("Add at least {} for the level {}, or use a level of at most {}, which {} {}.",
+                                  Count{needed - have, "calibration " + unit}, LevelName{highest->value()},
+                                  LevelName{attainable}, Count{have, unit}, have == 1 ? "allows" : "allow")};
 }
 
 /// The same for a model whose rows of clusters count.
 OverallVerdict infinite_cluster_verdict(const EvaluationReport& report, const ClusterCoverage& clusters,
                                         std::size_t j) {
   const bool per_group = clusters.rows_have >= clusters.rows_needed;
+  const std::string have = per_group ? " per group" : fmt::format(", and the model has {}", Count{clusters.rows_have});
   const std::string advice =
-      per_group ? "Calibrate every group with at least " + count_of(clusters.rows_needed, "row") + " of new clusters"
-                : "Add at least " + count_of(clusters.rows_needed - clusters.rows_have, "calibration row") +
-                      " of new clusters";
+      per_group
+          ? fmt::format("Calibrate every group with at least {} of new clusters", Count{clusters.rows_needed, "row"})
+          : fmt::format("Add at least {} of new clusters",
+                        Count{clusters.rows_needed - clusters.rows_have, "calibration row"});
   return {.code = "infinite",
           .mood = "broken",
           .word = "Infinite",
-          .headline = "The intervals are infinite: the level " + name_of(report, j) + " needs " +
-                      count_of(clusters.rows_needed, "calibration row") + " in clusters of these sizes" +
-                      (per_group ? " per group." : ", and the model has " + count(clusters.rows_have) + "."),
+          .headline = fmt::format("The intervals are infinite: the level {} needs {} in clusters of these sizes{}.",
+                                  name_of(report, j), Count{clusters.rows_needed, "calibration row"}, have),
           .evidence = report.levels[j].summary,
           .advice = {{"add_rows", advice + ", or use a lower level."}},
           .level = j};
@@ -123,9 +125,9 @@ OverallVerdict infinite_verdict(const EvaluationReport& report, const Levels& in
   return {.code = "infinite",
           .mood = "broken",
           .word = "Infinite",
-          .headline = "The intervals are infinite: the level " + name_of(report, lowest) + " needs " +
-                      count_of(needed, std::string("calibration ") + unit_of(report)) +
-                      (have >= needed ? " per group." : ", and the model has " + count(have) + "."),
+          .headline = fmt::format("The intervals are infinite: the level {} needs {}{}.", name_of(report, lowest),
+                                  Count{needed, "calibration " + unit_of(report)},
+                                  have >= needed ? " per group" : fmt::format(", and the model has {}", Count{have})),
           .evidence = level.summary,
           .advice = {advice_to_add_rows(report, infinite)},
           .level = lowest};
@@ -167,7 +169,7 @@ void add_given_predictions(const EvaluationReport& report, OverallVerdict& verdi
        "with rows that it was not trained on, or let fit train the model."});
 }
 
-OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low) {
+OverallVerdict too_low_verdict(const EvaluationReport& report, const Sentences& sentences, const Levels& low) {
   const std::size_t j = most_important(report, low);
   const LevelEvaluation& level = report.levels[j];
   const double share = judged_share(level);
@@ -176,18 +178,18 @@ OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low
   OverallVerdict verdict{.code = "too_low",
                          .mood = "broken",
                          .word = reached ? "Lower than expected" : "Not valid here",
-                         .headline = std::string(reached ? "The intervals cover less than expected"
-                                                         : "The intervals are not valid on these rows") +
-                                     ": those of " + name_of(report, j) + " contain " + percent(share) +
-                                     " of the outcomes.",
+                         .headline = fmt::format("The intervals {}: those of {} contain {} of the outcomes.",
+                                                 reached ? "cover less than expected" : "are not valid on these rows",
+                                                 name_of(report, j), Percent{share}),
                          .evidence = level.summary,
                          .advice = {{"calibrate", "Calibrate again with rows like these. Keep some rows for a test."}},
                          .level = j};
   if (const WeakPlace* place = lowest_place(level)) {
-    const std::string where = summary(*place, level, report.features);
-    verdict.headline +=
-        " Coverage is lowest, " + headline_share(place->coverage.share, level.level.value()) + ", where " + where + ".";
-    verdict.advice.push_back({"look", "Check first what changed where " + where + "."});
+    const auto index = static_cast<std::size_t>(place - level.weak_places.data());
+    const std::string& where = sentences[j].weak_places[index];
+    verdict.headline += fmt::format(" Coverage is lowest, {}, where {}.",
+                                    headline_share(place->coverage.share, level.level.value()), where);
+    verdict.advice.push_back({"look", fmt::format("Check first what changed where {}.", where)});
   }
   if (report.model && !report.model->takes_rows) {
     verdict.advice = {{"fit", "Fit again with rows like these. Keep some rows for a test."}};
@@ -199,21 +201,18 @@ OverallVerdict too_low_verdict(const EvaluationReport& report, const Levels& low
                             "If new rows stay like these, fit again with such rows: calibration alone makes all "
                             "intervals wider."});
   if (report.levels.size() > 1) {
-    verdict.evidence += " " + count(low.size()) + " of " + count(report.levels.size()) + " levels are too low.";
+    verdict.evidence += fmt::format(" {} of {} levels are too low.", Count{low.size()}, Count{report.levels.size()});
   }
   return verdict;
 }
 
-std::string evidence_for(const EvaluationReport& report, const LevelEvaluation& level) {
-  const WeakPlace& place = level.weak_places.front();
-  const Proportion& coverage = place.coverage;
-  std::string text = " Where " + summary(place, level, report.features) + ", " + count(coverage.successes) + " of " +
-                     count_of(coverage.trials, "outcome") + " lie in their interval: " + percent(coverage.share) +
-                     " (" + percent_range(coverage.low, coverage.high) + " at 95% confidence).";
-  if (level.weak_places.size() > 1) {
-    text += " In total, " + count(level.weak_places.size()) + " places are weak, some of which overlap.";
-  }
-  return text;
+std::string evidence_for(const LevelEvaluation& level, const LevelSentences& sentences) {
+  const Proportion& coverage = level.weak_places.front().coverage;
+  const std::size_t found = level.weak_places.size();
+  return fmt::format(" Where {}, {} of {} lie in their interval: {} ({} at 95% confidence).",
+                     sentences.weak_places.front(), Count{coverage.successes}, Count{coverage.trials, "outcome"},
+                     Percent{coverage.share}, PercentRange{coverage.low, coverage.high}) +
+         (found == 1 ? "" : fmt::format(" In total, {} places are weak, some of which overlap.", Count{found}));
 }
 
 /// The column whose label the place is; empty for other places.
@@ -227,12 +226,13 @@ std::string column_of(const EvaluationReport& report, const LevelEvaluation& lev
 std::vector<Advice> advice_for_place(const EvaluatedModel& model, const EvaluationReport& report,
                                      const LevelEvaluation& level, const Place& place, const std::string& more_rows) {
   const std::string column = column_of(report, level, place);
-  std::string quoted = "'";
-  quoted.append(printable(column)).append("'");
   const Advice by_column{
-      "groups", "Or use " + quoted + " for groups (Mondrian), which gives each of its labels " + "marginal coverage."};
+      "groups", fmt::format("Or use '{}' for groups (Mondrian), which gives each of its labels marginal coverage.",
+                            Printable{column})};
   if (!column.empty() && std::ranges::find(report.features, column) == report.features.end()) {
-    return {{"feature", "Fit again with " + quoted + " as a feature, so that widths can depend on it."}, by_column};
+    return {{"feature",
+             fmt::format("Fit again with '{}' as a feature, so that widths can depend on it.", Printable{column})},
+            by_column};
   }
   std::vector<Advice> advice;
   if (!model.is_known) {
@@ -267,8 +267,9 @@ std::vector<Advice> advice_for_gap(const EvaluatedModel& model, const Evaluation
       model, report, level, gap.lowest,
       "Fit again with more rows, or with features that explain where errors are large: the goal is already even.");
   if (gap.kind == PlaceKind::kFeature && advice.back().kind == "more_rows") {
-    advice.push_back({"groups", "Or use ranges of '" + printable(report.features[gap.feature]) +
-                                    "' for groups (Mondrian), which gives each range marginal coverage."});
+    advice.push_back(
+        {"groups", fmt::format("Or use ranges of '{}' for groups (Mondrian), which gives each range marginal coverage.",
+                               Printable{report.features[gap.feature]})});
   }
   if (model.goal == "narrow" && advice.front().kind == "even") {
     advice.push_back({"keep",
@@ -280,54 +281,60 @@ std::vector<Advice> advice_for_gap(const EvaluatedModel& model, const Evaluation
 
 /// Advice about single intervals that are infinite or empty.
 void add_exceptions(OverallVerdict& verdict, const EvaluatedModel& model, const IntervalSummary& summary) {
-  const std::string of_rows = " of " + count(summary.coverage.trials) + " intervals ";
+  const Count all{summary.coverage.trials};
   if (summary.infinite > 0) {
     verdict.advice.push_back(
-        {"infinite", model.is_known ? count(summary.infinite) + of_rows +
-                                          "are infinite: their groups have too few calibration rows, or none. "
-                                          "Calibrate with rows of these groups."
-                                    : "Find out why " + count(summary.infinite) + of_rows + "are infinite."});
+        {"infinite", model.is_known
+                         ? fmt::format("{} of {} intervals are infinite: their groups have too few calibration rows, "
+                                       "or none. Calibrate with rows of these groups.",
+                                       Count{summary.infinite}, all)
+                         : fmt::format("Find out why {} of {} intervals are infinite.", Count{summary.infinite}, all)});
   }
   if (summary.empty > 0) {
     const double share = static_cast<double>(summary.empty) / static_cast<double>(summary.coverage.trials);
     verdict.advice.push_back(
-        {"empty", count(summary.empty) + of_rows + "(" + percent(share) +
-                      ") are empty: no value conforms at this level, and the prediction alone "
-                      "is returned. A higher level or a goal nearer to even makes fewer of them."});
+        {"empty", fmt::format("{} of {} intervals ({}) are empty: no value conforms at this level, and the prediction "
+                              "alone is returned. A higher level or a goal nearer to even makes fewer of them.",
+                              Count{summary.empty}, all, Percent{share})});
   }
 }
 
+/// "at 90%, " if the headline is about several levels.
+std::string at_level(const EvaluationReport& report, std::size_t j, bool name_level) {
+  return name_level ? fmt::format("at {}, ", name_of(report, j)) : "";
+}
+
 void add_weak_place(OverallVerdict& verdict, const EvaluationReport& report, const EvaluatedModel& model,
-                    bool name_level) {
+                    const LevelSentences& sentences, bool name_level) {
   const LevelEvaluation& level = report.levels[verdict.level];
-  const WeakPlace& place = level.weak_places.front();
   verdict.code = "weak_place";
   verdict.mood = "weak";
   verdict.word = "Valid, with a weak place";
-  verdict.headline +=
-      (name_level ? "; at " + name_of(report, verdict.level) + ", coverage is low, " : "; coverage is low, ") +
-      headline_share(place.coverage.share, level.level.value()) + ", where " + summary(place, level, report.features) +
-      ".";
-  verdict.evidence += evidence_for(report, level);
+  verdict.headline += fmt::format("; {}coverage is low, {}, where {}.", at_level(report, verdict.level, name_level),
+                                  headline_share(level.weak_places.front().coverage.share, level.level.value()),
+                                  sentences.weak_places.front());
+  verdict.evidence += evidence_for(level, sentences);
   for (Advice& advice : advice_for_weak_place(model, report, level)) {
     verdict.advice.push_back(std::move(advice));
   }
 }
 
 void add_unevenness(OverallVerdict& verdict, const EvaluationReport& report, const EvaluatedModel& model,
-                    const CoverageGap& gap, bool name_level) {
-  const LevelEvaluation& level = report.levels[verdict.level];
+                    const LevelSentences& sentences, const CoverageGap& gap, bool name_level) {
   verdict.code = "uneven";
   verdict.mood = "weak";
   verdict.word = "Valid, but uneven";
-  verdict.headline += ", but uneven: " + (name_level ? "at " + name_of(report, verdict.level) + ", " : std::string()) +
-                      "coverage is " + summary(gap, level, report.features) + ".";
-  verdict.evidence += " " + uneven_text(level, report.features);
-  for (Advice& advice : advice_for_gap(model, report, level, gap)) verdict.advice.push_back(std::move(advice));
+  verdict.headline +=
+      fmt::format(", but uneven: {}coverage is {}.", at_level(report, verdict.level, name_level), sentences.difference);
+  verdict.evidence += " " + sentences.uneven;
+  for (Advice& advice : advice_for_gap(model, report, report.levels[verdict.level], gap)) {
+    verdict.advice.push_back(std::move(advice));
+  }
 }
 
 /// Coverage is valid over all rows. Are there places where it is low, or does it differ between places?
-OverallVerdict valid_verdict(const EvaluationReport& report, const EvaluatedModel& model, const Levels& finite) {
+OverallVerdict valid_verdict(const EvaluationReport& report, const EvaluatedModel& model, const Sentences& sentences,
+                             const Levels& finite) {
   const auto is_weak = [&](std::size_t j) { return !report.levels[j].weak_places.empty(); };
   const auto is_uneven = [&](std::size_t j) { return report.levels[j].uneven.has_value(); };
   auto shown = std::ranges::find_if(finite, is_weak);
@@ -342,7 +349,7 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const EvaluatedMode
                          .evidence = level.summary,
                          .advice = {},
                          .level = j};
-  if (report.levels.size() > 1) verdict.headline += " of " + names_of(report, finite);
+  if (report.levels.size() > 1) verdict.headline += fmt::format(" of {}", names_of(report, finite));
   verdict.headline += too_high ? " are valid, and wider than needed" : " are valid";
   if (too_high) {
     verdict.advice.push_back({"calibrate",
@@ -350,16 +357,16 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const EvaluatedMode
                               "make intervals narrower."});
   }
   if (is_weak(j)) {
-    add_weak_place(verdict, report, model, finite.size() > 1);
+    add_weak_place(verdict, report, model, sentences[j], finite.size() > 1);
   } else if (level.uneven) {
-    add_unevenness(verdict, report, model, level.gaps[*level.uneven], finite.size() > 1);
+    add_unevenness(verdict, report, model, sentences[j], level.gaps[*level.uneven], finite.size() > 1);
   } else if (level.clusters) {
     verdict.headline += "; weak places are not searched, because rows of a cluster are not independent.";
   } else if (level.places_tested == 0) {
-    verdict.headline += "; " + count_of(report.rows, "row") + (report.rows == 1 ? " is" : " are") +
-                        " too few to search for weak places.";
-    verdict.advice.push_back({"more_tests", "Test with at least " + count_of(kMinSearchRows, "row") +
-                                                ", better thousands, to find weak places."});
+    verdict.headline += fmt::format("; {} {} too few to search for weak places.", Count{report.rows, "row"},
+                                    report.rows == 1 ? "is" : "are");
+    verdict.advice.push_back({"more_tests", fmt::format("Test with at least {}, better thousands, to find weak places.",
+                                                        Count{kMinSearchRows, "row"})});
   } else {
     verdict.headline += "; no place was found where coverage is weak.";
   }
@@ -368,24 +375,24 @@ OverallVerdict valid_verdict(const EvaluationReport& report, const EvaluatedMode
 }
 
 /// All finite intervals are of pooled groups.
-OverallVerdict unjudged_verdict(const EvaluationReport& report, const Levels& unjudged) {
+OverallVerdict unjudged_verdict(const EvaluationReport& report, const Sentences& sentences, const Levels& unjudged) {
   const std::size_t j = unjudged.front();
   const LevelEvaluation& level = report.levels[j];
   OverallVerdict verdict{.code = "not_judged",
                          .mood = "weak",
                          .word = "No verdict",
-                         .headline = "No verdict on coverage: the intervals are of pooled groups. Those of " +
-                                     name_of(report, j) + " contain " + percent(level.intervals.coverage.share) +
-                                     " of the outcomes.",
+                         .headline = fmt::format("No verdict on coverage: the intervals are of pooled groups. Those "
+                                                 "of {} contain {} of the outcomes.",
+                                                 name_of(report, j), Percent{level.intervals.coverage.share}),
                          .evidence = level.summary,
                          .advice = {{"groups_of_their_own",
                                      "Calibrate with more rows per group, or pool fewer groups: groups with a quantile "
                                      "of their own can be judged."}},
                          .level = j};
   if (!level.weak_places.empty()) {
-    verdict.evidence += evidence_for(report, level);
+    verdict.evidence += evidence_for(level, sentences[j]);
   } else if (level.uneven) {
-    verdict.evidence += " " + uneven_text(level, report.features);
+    verdict.evidence += " " + sentences[j].uneven;
   }
   return verdict;
 }
@@ -393,61 +400,12 @@ OverallVerdict unjudged_verdict(const EvaluationReport& report, const Levels& un
 /// The coverage has no exact law.
 void add_approximation(OverallVerdict& verdict, const std::string& because) {
   if (verdict.mood != "broken") verdict.word += ", approximately";
-  verdict.headline += " This is approximate, because " + because + ".";
+  verdict.headline += fmt::format(" This is approximate, because {}.", because);
 }
 
 }  // namespace
 
-std::string level_name(double level) { return significant(100 * level, 6) + "%"; }
-
-std::vector<std::string> remarks(const EvaluationReport& report) {
-  std::vector<std::string> sentences;
-  for (const UnknownLabels& labels : report.unknown_categories) sentences.push_back(labels.to_string());
-  if (report.missed_by_range.rows > 0) sentences.push_back(report.missed_by_range.text);
-  for (std::string& sentence : sentences) sentence.insert(0, "Note: ").append(".");
-  return sentences;
-}
-
-std::string p_text(double p) {
-  for (const auto& [bound, name] : {std::pair(0.0001, "0.0001"), {0.001, "0.001"}, {0.01, "0.01"}, {0.05, "0.05"}}) {
-    if (p < bound) return std::string("p < ") + name;
-  }
-  return "p > 0.05";
-}
-
-std::string uneven_text(const LevelEvaluation& level, const std::vector<std::string>& features) {
-  if (!level.uneven) return "";
-  const CoverageGap& gap = level.gaps[*level.uneven];
-  return "Coverage is uneven: " + summary(gap, level, features) + " (" + p_text(gap.p_value) +
-         ", corrected for all places tested).";
-}
-
-std::string gaps_text(const LevelEvaluation& level) {
-  std::vector<std::string> parts;
-  double of_features = 0;
-  double by_chance = 0;
-  double p = 1;
-  for (const CoverageGap& gap : level.gaps) {
-    p = std::min(p, gap.p_value);
-    if (gap.bins == 1) continue;
-    by_chance = std::max(by_chance, gap.by_chance);
-    if (gap.kind == PlaceKind::kFeature || gap.kind == PlaceKind::kCategory) {
-      of_features = std::max(of_features, gap.mean);
-    } else {
-      parts.push_back(percent(gap.mean) + " by " + std::string(widthwise::name_of(gap.kind)));
-    }
-  }
-  if (of_features > 0) parts.push_back(percent(of_features) + " by feature");
-  if (parts.empty()) return "";
-  return joined(parts, ", ") + "; " + percent(by_chance) + " by chance, " + p_text(p);
-}
-
-std::string mean_text(double mean, double finite_mean) {
-  if (!std::isinf(mean) || !std::isfinite(finite_mean)) return significant(mean);
-  return significant(finite_mean) + ", without infinite intervals";
-}
-
-std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
+std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report, const Sentences& sentences) {
   if (!report.model) return std::nullopt;
   if (report.seen.any()) return seen_verdict(report);
   Levels infinite;
@@ -467,18 +425,18 @@ std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report) {
   }
   if (finite.empty() && unjudged.empty()) return infinite_verdict(report, infinite);
   std::ranges::stable_sort(finite, {}, [&](std::size_t j) { return !is_main(report, j); });
-  OverallVerdict verdict = finite.empty() ? unjudged_verdict(report, unjudged)
-                           : low.empty()  ? valid_verdict(report, *report.model, finite)
-                                          : too_low_verdict(report, low);
+  OverallVerdict verdict = finite.empty() ? unjudged_verdict(report, sentences, unjudged)
+                           : low.empty()  ? valid_verdict(report, *report.model, sentences, finite)
+                                          : too_low_verdict(report, sentences, low);
   const std::string& because = report.model->approximate_because;
   if (!because.empty()) add_approximation(verdict, because);
   if (!finite.empty() && !unjudged.empty()) {
-    verdict.headline += " Those of " + names_of(report, unjudged) + " are not judged.";
+    verdict.headline += fmt::format(" Those of {} are not judged.", names_of(report, unjudged));
   }
   if (!infinite.empty()) {
     if (verdict.mood == "valid") verdict.word = "Valid, some infinite";
     if (verdict.mood != "broken") verdict.mood = "weak";
-    verdict.headline += " Those of " + names_of(report, infinite) + " are infinite.";
+    verdict.headline += fmt::format(" Those of {} are infinite.", names_of(report, infinite));
     verdict.advice.push_back(advice_to_add_rows(report, infinite));
   }
   for (const OutcomeAdvice& advice : report.outcome_advice) verdict.advice.push_back({advice.option, advice.text});

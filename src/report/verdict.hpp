@@ -7,6 +7,8 @@
 
 #include <widthwise/report.hpp>
 
+#include "report/sentences.hpp"
+
 namespace widthwise::internal {
 
 /// Something to do about a verdict. `kind` lets each interface add the command for it.
@@ -27,26 +29,8 @@ struct OverallVerdict {
   std::size_t level = 0;  ///< index of the level that it describes
 };
 
-/// "90%", "99.5%": all digits that a level has.
-[[nodiscard]] std::string level_name(double level);
-
-/// Sentences to read before the verdict: labels that the model does not know, outcomes that no interval can contain.
-[[nodiscard]] std::vector<std::string> remarks(const EvaluationReport& report);
-
-/// "p < 0.01": the usual bound next above, because a single row changes small p-values much.
-[[nodiscard]] std::string p_text(double p);
-
-/// "Coverage is uneven: 98.0% where ... and 84.5% where ...", with its p-value; empty unless coverage is uneven.
-[[nodiscard]] std::string uneven_text(const LevelEvaluation& level, const std::vector<std::string>& features);
-
-/// "1.9% by width, 2.2% by prediction, 2.4% by feature; 1.5% by chance, p < 0.05". The feature is that of the largest
-/// gap. Bins of a constant are all rows, whose coverage is shown anyway. Empty without gaps.
-[[nodiscard]] std::string gaps_text(const LevelEvaluation& level);
-
-/// The mean of all intervals, or that of the finite ones if some are infinite.
-[[nodiscard]] std::string mean_text(double mean, double finite_mean);
-
-/// None without a model.
-[[nodiscard]] std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report);
+/// None without a model. `sentences` are those of its levels.
+[[nodiscard]] std::optional<OverallVerdict> overall_verdict(const EvaluationReport& report,
+                                                            const std::vector<LevelSentences>& sentences);
 
 }  // namespace widthwise::internal

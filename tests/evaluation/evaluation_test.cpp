@@ -11,6 +11,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
 #include <widthwise/random.hpp>
+#include <widthwise/report.hpp>
 
 #include "support/intervals.hpp"
 #include "support/numbers.hpp"

@@ -25,10 +25,13 @@ using internal::count;
 using internal::count_of;
 using internal::escaped;
 using internal::FigureText;
-using internal::level_name;
+using internal::LevelName;
+using internal::LevelSentences;
+using internal::Mean;
 using internal::OverallVerdict;
 using internal::percent;
 using internal::significant;
+using internal::written;
 
 /// Escaped text, with the parts in backquotes as code.
 std::string with_code(std::string_view sentence) {
@@ -69,8 +72,8 @@ std::string measured(const Proportion& share) {
 
 // ---- the verdict
 
-OverallVerdict verdict_of(const EvaluationReport& report) {
-  std::optional<OverallVerdict> verdict = internal::overall_verdict(report);
+OverallVerdict verdict_of(const EvaluationReport& report, const std::vector<LevelSentences>& sentences) {
+  std::optional<OverallVerdict> verdict = internal::overall_verdict(report, sentences);
   if (!verdict) throw Error(ErrorCode::kInvalidArgument, "to_html: the report has no model");
   return std::move(*verdict);
 }
@@ -98,11 +101,6 @@ std::string head(const std::string& title, const EvaluationReport& report, const
 
 // ---- numbers
 
-/// The mean, or that of the finite intervals if some are infinite, which the report counts elsewhere.
-std::string mean_of_finite(double mean, double finite_mean) {
-  return significant(std::isinf(mean) && std::isfinite(finite_mean) ? finite_mean : mean);
-}
-
 struct Tile {
   std::string name;
   std::string value;
@@ -116,11 +114,11 @@ std::string with_error(const Estimate& estimate) {
 std::string tiles(const EvaluationReport& report, const LevelEvaluation& level, std::uint64_t calibration_rows) {
   const IntervalSummary& summary = level.intervals;
   std::vector<Tile> found = {
-      {"Coverage at " + level_name(level.level.value()), percent(summary.coverage.share),
+      {"Coverage at " + written(LevelName{level.level.value()}), percent(summary.coverage.share),
        "of " + count_of(summary.coverage.trials, "row")},
       {"Expected", range(level.expected.low, level.expected.high),
        "in " + significant(100 * level.confidence) + "% of cases"},
-      {"Mean width", mean_of_finite(summary.mean_width, summary.finite_mean_width),
+      {"Mean width", significant(Mean{summary.mean_width, summary.finite_mean_width}.value()),
        (summary.infinite > 0 ? "of the finite intervals; median " : "median ") + significant(summary.median_width)}};
   if (level.slab) {
     const Proportion& slab = level.slab->coverage;
@@ -137,7 +135,7 @@ std::string tiles(const EvaluationReport& report, const LevelEvaluation& level, 
   }
   if (report.crps) {
     const CrpsSummary& crps = *report.crps;
-    found.push_back({"CRPS", mean_of_finite(crps.mean, crps.finite_mean),
+    found.push_back({"CRPS", significant(Mean{crps.mean, crps.finite_mean}.value()),
                      crps.infinite > 0 ? "without " + count_of(crps.infinite, "row") + " with infinite quantiles"
                                        : "over all levels; lower is better"});
   }
@@ -164,7 +162,7 @@ std::string tiles(const EvaluationReport& report, const LevelEvaluation& level, 
   return text;
 }
 
-std::string weak_cell(const LevelEvaluation& level, const std::vector<std::string>& features) {
+std::string weak_cell(const LevelEvaluation& level, const LevelSentences& sentences) {
   const std::string tested = count(level.places_tested);
   if (level.places_tested == 0) return "-<small>too few rows to tell</small>";
   if (level.weak_places.empty()) return "none<small>of " + tested + " tested</small>";
@@ -172,7 +170,7 @@ std::string weak_cell(const LevelEvaluation& level, const std::vector<std::strin
   const std::size_t found = level.weak_places.size();
   const std::string others =
       found > 1 ? "; " + count(found) + " of " + tested + " tested are weak" : "; " + tested + " tested";
-  return percent(place.coverage.share) + " where " + escaped(summary(place, level, features)) + "<small>(" +
+  return percent(place.coverage.share) + " where " + escaped(sentences.weak_places.front()) + "<small>(" +
          range(place.coverage.low, place.coverage.high) + ")" + others + "</small>";
 }
 
@@ -220,26 +218,25 @@ class Table {
 };
 
 std::vector<std::string> level_cells(const EvaluationReport& report, const LevelEvaluation& level,
-                                     const OptionalColumns& columns) {
+                                     const LevelSentences& sentences, const OptionalColumns& columns) {
   const IntervalSummary& summary = level.intervals;
   const auto counted = [&](std::uint64_t number) {
     const double share = static_cast<double>(number) / static_cast<double>(summary.coverage.trials);
     return count(number) + "<small>" + percent(share) + "</small>";
   };
   std::vector<std::string> cells = {
-      level_name(level.level.value()),
-      report.seen.any() ? kSeenVerdict
-                        : std::string(name_of(level.verdict)) + (level.uneven ? "<small>uneven</small>" : ""),
+      written(LevelName{level.level.value()}),
+      sentences.word + (level.uneven && !report.seen.any() ? "<small>uneven</small>" : ""),
       measured(summary.coverage),
       range(level.expected.low, level.expected.high),
       level.slab ? measured(level.slab->coverage) : "-",
-      mean_of_finite(summary.mean_width, summary.finite_mean_width) + "<small>" +
+      significant(Mean{summary.mean_width, summary.finite_mean_width}.value()) + "<small>" +
           (summary.infinite > 0 ? "of the finite; " : "") + "median " + significant(summary.median_width) + "</small>",
-      mean_of_finite(summary.interval_score, summary.finite_interval_score)};
+      significant(Mean{summary.interval_score, summary.finite_interval_score}.value())};
   if (columns.ert) cells.push_back(level.ert ? with_error(level.ert->l1.total) : "-");
   if (columns.infinite) cells.push_back(counted(summary.infinite));
   if (columns.empty) cells.push_back(counted(summary.empty));
-  cells.push_back(weak_cell(level, report.features));
+  cells.push_back(weak_cell(level, sentences));
   return cells;
 }
 
@@ -249,7 +246,7 @@ std::string test_text() {
          percent(kWeakPlaceError, 0) + ".";
 }
 
-std::string numbers(const EvaluationReport& report) {
+std::string numbers(const EvaluationReport& report, const std::vector<LevelSentences>& sentences) {
   const OptionalColumns columns(report);
   std::vector<std::string> heads = {"Level",      "Verdict",    "Coverage",      "Expected",
                                     "Worst slab", "Mean width", "Interval score"};
@@ -258,7 +255,9 @@ std::string numbers(const EvaluationReport& report) {
   if (columns.empty) heads.emplace_back("Empty");
   heads.emplace_back("Weak places");
   Table table(std::move(heads));
-  for (const LevelEvaluation& level : report.levels) table.add(level_cells(report, level, columns));
+  for (std::size_t j = 0; j < report.levels.size(); ++j) {
+    table.add(level_cells(report, report.levels[j], sentences[j], columns));
+  }
   std::string note = count_of(report.rows, "row") + (report.seen.any() ? "" : " that the model had not seen") +
                      ". In brackets: 95% confidence intervals. Expected: the range of coverage that exchangeable rows "
                      "would show. The worst slab is reported if at least " +
@@ -275,14 +274,13 @@ std::string numbers(const EvaluationReport& report) {
 }
 
 /// The coverage gaps of each level, and between which rows coverage differs.
-std::string evenness(const EvaluationReport& report) {
+std::string evenness(const EvaluationReport& report, const std::vector<LevelSentences>& sentences) {
   std::vector<std::string> points;
-  for (const LevelEvaluation& level : report.levels) {
-    const std::string gaps = internal::gaps_text(level);
-    if (gaps.empty()) continue;
-    const std::string uneven = internal::uneven_text(level, report.features);
-    points.push_back(level_name(level.level.value()) + ": coverage gap " + gaps + ". " +
-                     (uneven.empty() ? "Coverage is not found to be uneven." : uneven));
+  for (std::size_t j = 0; j < report.levels.size(); ++j) {
+    const LevelSentences& level = sentences[j];
+    if (level.gaps.empty()) continue;
+    points.push_back(fmt::format("{}: coverage gap {}. {}", LevelName{report.levels[j].level.value()}, level.gaps,
+                                 level.uneven.empty() ? "Coverage is not found to be uneven." : level.uneven));
   }
   if (points.empty()) return "";
   return section("Evenness of coverage", bullets(points),
@@ -306,7 +304,7 @@ std::string listed_rows(const EvaluationReport& report) {
   const LevelEvaluation& level = report.levels.front();
   const std::string tables = rows_table("Widest intervals", level.listed.widest) +
                              rows_table("Outcomes farthest outside their interval", level.listed.missed);
-  return tables.empty() ? "" : section("Rows to look at, level " + level_name(level.level.value()), tables, "");
+  return tables.empty() ? "" : section("Rows to look at, level " + written(LevelName{level.level.value()}), tables, "");
 }
 
 // ---- pictures
@@ -452,18 +450,18 @@ std::string goals_section(const EvaluationPage& page) {
   for (const GoalReport& goal : page.fit->goals) {
     const bool chosen = &goal == &page.fit->goals.front();
     table.add({escaped(internal::goal_name(goal)) + (chosen ? "<small>this model</small>" : ""),
-               mean_of_finite(goal.mean_width, goal.finite_mean_width), percent(goal.coverage),
+               significant(Mean{goal.mean_width, goal.finite_mean_width}.value()), percent(goal.coverage),
                goal.worst_slab ? measured(*goal.worst_slab) : "-"});
   }
   return section("Trade-off of the goals", table.to_string(),
                  "Measured on rows held out when the model was fitted, at the level " +
-                     level_name(page.model.parts().levels.front().value()) +
+                     written(LevelName{page.model.parts().levels.front().value()}) +
                      ". A narrow goal has a smaller mean width, an even one covers more in the worst slab.");
 }
 
 std::string guarantee_section(const EvaluationPage& page, const LevelEvaluation& level) {
   const ModelParts& parts = page.model.parts();
-  const std::string name = level_name(level.level.value());
+  const std::string name = written(LevelName{level.level.value()});
   std::vector<std::string> points;
   if (level.verdict != Verdict::kInfinite && page.model.scheme().spread_is_exact()) {
     const std::uint64_t rows = page.model.calibration_rows();
@@ -525,10 +523,13 @@ void require_html_name(const std::filesystem::path& file) {
                              file.string());
 }
 
-std::string headline(const EvaluationReport& report) { return verdict_of(report).headline; }
+std::string headline(const EvaluationReport& report) {
+  return verdict_of(report, internal::level_sentences(report)).headline;
+}
 
 std::string to_html(const EvaluationPage& page) {
-  const OverallVerdict verdict = verdict_of(page.report);
+  const std::vector<LevelSentences> sentences = internal::level_sentences(page.report);
+  const OverallVerdict verdict = verdict_of(page.report, sentences);
   const LevelEvaluation& level = page.report.levels[verdict.level];
   const std::string title = page.title.empty() ? "Prediction intervals of " + page.model.parts().target : page.title;
   std::string by_note = "Marked bins lie below the level by the test of this report: " + test_text() +
@@ -540,12 +541,12 @@ std::string to_html(const EvaluationPage& page) {
   Gallery gallery;
   std::string main = head(title, page.report, verdict, page.advice) +
                      tiles(page.report, level, page.model.parts().calibration.rows_kept());
-  main += numbers(page.report);
+  main += numbers(page.report, sentences);
   add_overview(gallery, page, verdict.level);
-  main += gallery.take("Figures", "Intervals of " + level_name(level.level.value()) + ".");
+  main += gallery.take("Figures", "Intervals of " + written(LevelName{level.level.value()}) + ".");
   add_bins(gallery, page, level);
   main += gallery.take("Coverage by bins of the rows", by_note);
-  main += evenness(page.report) + listed_rows(page.report);
+  main += evenness(page.report, sentences) + listed_rows(page.report);
   main += goals_section(page) + fitted(page) + guarantee_section(page, level);
   // The report loads no other resources.
   return "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"

@@ -6,7 +6,7 @@
 #include "base/text.hpp"
 #include "report/bins.hpp"
 #include "report/page/figures.hpp"
-#include "report/verdict.hpp"
+#include "report/sentences.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -92,7 +92,7 @@ BinsFigure bins_figure(const std::vector<Bin>& bins, const Level& level, const s
   figure.shown = lowest_bins(bins, kBinsShown);
   figure.heading = "Coverage by " + called;
   figure.caption = caption_of(bins, figure);
-  figure.legend = {"95% confidence", "below the level", "level " + level_name(level.value())};
+  figure.legend = {"95% confidence", "below the level", "level " + written(LevelName{level.value()})};
   if (std::ranges::any_of(bins, [](const Bin& bin) { return !bin.label.empty(); })) {
     std::ranges::stable_sort(figure.shown, {}, [&](std::size_t i) { return share_of(bins[i]); });
     figure.heading += ", the lowest first";

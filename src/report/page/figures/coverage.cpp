@@ -8,7 +8,7 @@
 #include "base/message.hpp"
 #include "base/text.hpp"
 #include "report/page/figures.hpp"
-#include "report/verdict.hpp"
+#include "report/sentences.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -21,7 +21,7 @@ std::string comparison(const CoverageFigure& figure, const MeasuredCoverage& mea
   const std::size_t i = *std::ranges::min_element(order, {}, [&](std::size_t at) {
     return std::pair(low > 0 && figure.below[at] == 0, figure.coverage[at] - figure.levels[at]);
   });
-  const std::string worst = level_name(figure.levels[i]) + ", where it is " + percent(figure.coverage[i]) + ".";
+  const std::string worst = written(LevelName{figure.levels[i]}) + ", where it is " + percent(figure.coverage[i]) + ".";
   if (!measured.calibration_rows || figure.low.empty()) {
     return "Coverage on " + count_of(measured.rows, "row") + " is lowest compared with the level at " + worst;
   }
@@ -42,7 +42,7 @@ std::string comparison(const CoverageFigure& figure, const MeasuredCoverage& mea
            " it is above: these rows are easier than the calibration rows, or scores are tied.";
   }
   return "Coverage stays inside " + band + " at " +
-         (n == 1 ? "the level " + level_name(figure.levels.front())
+         (n == 1 ? "the level " + written(LevelName{figure.levels.front()})
                  : "all " + count_of(static_cast<std::uint64_t>(n), "level")) +
          ".";
 }

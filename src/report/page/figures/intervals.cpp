@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "evaluation/diagnostics/rows.hpp"
 #include "report/page/figures.hpp"
-#include "report/verdict.hpp"
+#include "report/sentences.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -206,7 +206,7 @@ void add_intervals(IntervalsFigure& figure, const IntervalRows& rows, const std:
   }
   const auto share = [&](std::size_t part) { return percent(static_cast<double>(part) / static_cast<double>(n)); };
   const std::string outside = share(above + below);
-  figure.legend = {level ? level_name(level->value()) + " interval" : "interval", "outcome inside",
+  figure.legend = {level ? written(LevelName{level->value()}) + " interval" : "interval", "outcome inside",
                    "outside (" + outside + ")"};
   figure.caption = "Each line is the interval of one row, each dot its outcome, for " + count(figure.shown.size()) +
                    " of " + count_of(n, "row") + ". " + outside +
