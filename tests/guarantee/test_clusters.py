@@ -4,7 +4,7 @@
 90% intervals covered .540 of new rows; now .98 (each cluster counted once: .91 of clusters, .54 of rows). Calibration
 with further visits of the patients of the fit gave .434 to .675 of new patients; now it is refused.
 
-Every repetition calibrates anew and measures one row of the new population, so the number of covered rows is a sum of
+Every repetition calibrates again and measures one row of the new population, so the number of covered rows is a sum of
 independent trials with a probability of at least the level, and the tolerance is a binomial tail.
 """
 

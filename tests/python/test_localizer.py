@@ -250,9 +250,9 @@ def test_ctrl_c_stops_training_within_a_second(run_python):
 
 
 def test_plans_are_those_of_the_command_line():
-    promise = plan(0.9, tolerance=0.01)
-    assert promise.rows == 3600
-    assert promise.low >= 0.89 and promise.high <= 0.91
+    planned = plan(0.9, tolerance=0.01)
+    assert planned.rows == 3600
+    assert planned.low >= 0.89 and planned.high <= 0.91
     assert plan(0.9, rows=99).mean == pytest.approx(0.9)
     with pytest.raises(ValueError, match="either tolerance or rows"):
         plan(0.9)
