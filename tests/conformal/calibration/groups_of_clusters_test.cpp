@@ -40,7 +40,7 @@ std::vector<GroupedRow> random_grouped_rows(std::uint64_t seed) {
   const std::size_t groups = 1 + number_below(random, 4);
   const std::size_t clusters = 1 + number_below(random, 6);
   std::vector<GroupedRow> rows;
-  for (std::size_t i = 1 + number_below(random, 30); i > 0; --i) {
+  for (std::size_t i = 1 + number_below(random, 20); i > 0; --i) {
     const double score = static_cast<double>(number_below(random, 6));
     rows.push_back({.group = 10 * static_cast<std::int64_t>(number_below(random, groups)),
                     .cluster = static_cast<std::int64_t>(number_below(random, clusters)),
