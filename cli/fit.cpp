@@ -22,7 +22,6 @@
 #include "fit_tables.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "shift_table.hpp"
 #include "standard_streams.hpp"
 #include "tables.hpp"
 #include "terminal.hpp"
