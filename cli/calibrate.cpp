@@ -85,11 +85,10 @@ std::string key_text(const DuplicateRowError& error, const CalibrateArguments& a
   return fmt::format("{} in '{}'", static_cast<std::int64_t>(error.row_number()), arguments.key);
 }
 
-/// The calibration set of the model with the rows of the table.
-Calibration with_rows(Calibration known, Calibration rows, const CalibrateArguments& arguments) {
+/// Add the rows of the table to the calibration set of the model.
+void add_rows(CalibrationUpdate& update, CalibrationShard rows, const CalibrateArguments& arguments) {
   try {
-    known.merge(std::move(rows));
-    return known;
+    update.add(std::move(rows));
   } catch (const DuplicateRowError& error) {
     throw internal::make_error(
         ErrorCode::kDuplicateRows,
@@ -97,6 +96,8 @@ Calibration with_rows(Calibration known, Calibration rows, const CalibrateArgume
         "with this table only",
         arguments.table,
         arguments.key.empty() ? "these rows are" : fmt::format("the row with key {} is", key_text(error, arguments)));
+  } catch (const Error& error) {
+    throw Error(error.code(), fmt::format("{}: {}", arguments.table, error.what()));
   }
 }
 
@@ -154,17 +155,15 @@ void run(const CalibrateArguments& arguments) {
   ModelTable table(model, arguments.table, std::move(reader), {target}, {}, RowUse::kCalibrate);
 
   CalibrationShard shard = CalibrationShard::of(model);
-  CalibrationShard before = alone ? CalibrationShard::of(model) : CalibrationShard::in(model);
   ResidualSample sample(model);
   read_rows(model, table, target, arguments, shard, sample);
-  check_new_rows(model, shard.sketch, before.sketch, table.file());
-  shard.sketch.merge(before.sketch);
-  shard.calibration = with_rows(std::move(before.calibration), std::move(shard.calibration), arguments);
+  CalibrationUpdate update(model, alone, "--replace");
+  add_rows(update, std::move(shard), arguments);
 
   if (!arguments.emit.empty()) {
-    emit(arguments, shard);
+    emit(arguments, update.rows());
   } else {
-    const Model calibrated = model.with_calibration(std::move(shard.calibration), std::move(shard.sketch));
+    const Model calibrated = std::move(update).finish();
     save(calibrated, written);
     print_report(arguments.json, CalibrationReport{.model = calibrated,
                                                    .file = written,

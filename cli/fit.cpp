@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <set>
@@ -17,12 +18,12 @@
 #include <widthwise/version.hpp>
 
 #include "base/hash.hpp"
+#include "base/values.hpp"
 #include "command.hpp"
 #include "described_options.hpp"
 #include "fit_tables.hpp"
 #include "options.hpp"
 #include "output.hpp"
-#include "shift_table.hpp"
 #include "standard_streams.hpp"
 #include "tables.hpp"
 #include "terminal.hpp"
@@ -54,59 +55,16 @@ struct FitArguments {
   /// The tables as text for messages.
   [[nodiscard]] std::string tables() const {
     const auto& names = columns.tables;
-    return names.size() == 1 ? names.front() : names.front() + " and " + count_of(names.size() - 1, "other table");
+    return names.size() == 1
+               ? names.front()
+               : fmt::format("{} and {}", names.front(), internal::Count{names.size() - 1, "other table"});
   }
 };
-
-/// The fingerprints of the tables of all workers, separated by spaces.
-std::string origin_of(const FitData& data, const Communicator& communicator) {
-  std::string own;
-  for (const auto& text : data.fingerprints) own += text + " ";
-  std::set<std::string> all;
-  for (const std::string& text : gather_texts(communicator, own)) {
-    std::istringstream words(text);
-    for (std::string word; words >> word;) all.insert(word);
-  }
-  std::string text;
-  for (const auto& word : all) text += (text.empty() ? "" : " ") + word;
-  return text;
-}
-
-/// The number that identifies a fit in a checkpoint: a hash of the tables, the columns, the options, the engine and the
-/// number of workers.
-std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& columns, const std::string& origin,
-                         const std::string& engine) {
-  std::string text;
-  const auto add = [&](const std::string& word) { text += std::to_string(word.size()) + ":" + word; };
-  for (const std::string& word :
-       {std::string(kVersion), engine, origin, arguments.options.to_string(), arguments.trainers.to_string(),
-        std::to_string(arguments.workers.world), arguments.columns.target, arguments.columns.prediction,
-        arguments.columns.cv_prediction, arguments.columns.upper_prediction}) {
-    add(word);
-  }
-  for (const RoleEntry& entry : roles()) add(columns.roles[entry.role]);
-  for (const FitFeature& feature : columns.features) add(feature.name + (feature.categorical ? " categorical" : ""));
-  for (const std::string& marker : arguments.columns.reading.missing) add(marker);
-  return internal::hash_bytes(text.size(), std::as_bytes(std::span(text)));
-}
 
 void require_folder_of(const std::filesystem::path& file) {
   const std::filesystem::path folder = file.parent_path();
   if (!folder.empty() && !std::filesystem::is_directory(folder)) {
     throw Error(ErrorCode::kFile, file.string() + ": there is no folder " + folder.string());
-  }
-}
-
-void warn_of_small_calibration(const Model& model) {
-  if (model.calibration_rows() == 0) {
-    warn_of_no_calibration(model);
-    return;
-  }
-  for (const Level& level : model.parts().levels) {
-    const std::string text = model.scheme().infinite_warning(model.parts().calibration, level);
-    if (!text.empty()) {
-      warn(text + (model.scheme().takes_rows() ? "; add rows with 'widthwise calibrate'" : "; fit with more rows"));
-    }
   }
 }
 
@@ -157,6 +115,150 @@ void check_arguments(const FitArguments& arguments) {
   require_other_file("--output", arguments.output, arguments.columns.tables);
 }
 
+/// This process, which fits alone or as one of several workers.
+struct FitProcess {
+  CommunicatorOptions meeting = {};
+  std::string engine = {};                                ///< version of the engine that connects workers
+  std::unique_ptr<const Communicator> communicator = {};  ///< null: alone
+
+  void all_or_none(const std::function<void()>& work) const {
+    if (communicator) {
+      widthwise::all_or_none(*communicator, work);
+    } else {
+      work();
+    }
+  }
+};
+
+FitProcess join_workers(const FitArguments& arguments) {
+  if (!arguments.workers.any()) return {};
+  FitProcess process{.meeting = worker_options(arguments.workers)};
+  const WorkerEngine& engine = worker_engine();
+  process.engine = engine.version(arguments.trainers.xgboost);
+  process.communicator = engine.join(arguments.trainers.xgboost, process.meeting);
+  return process;
+}
+
+// ---- read
+
+/// The rows of this process, and what fits them.
+struct FitInput {
+  FitColumns columns;
+  FitData data;
+  std::unique_ptr<Checkpoint> checkpoint;  ///< of several workers; the trainers borrow it
+  Trainers trainers;
+  std::unique_ptr<const LocalizerTrainer> shift;  ///< with --shift-to
+
+  [[nodiscard]] FitTable table(const FitColumnChoice& choice) const {
+    const bool cross_validated = !choice.cv_prediction.empty();
+    Rows rows{.x = {data.x.data(), data.y.size(), columns.features.size()},
+              .predictions = cross_validated ? std::span<const double>() : data.predictions,
+              .labels = &data.labels[static_cast<std::size_t>(Role::kGroup)]};
+    data.columns.set(rows);
+    return {
+        .rows = rows,
+        .y = data.y,
+        .features = columns.names(),
+        .target = choice.target,
+        .prediction = choice.prediction_column(),
+        .upper_prediction = choice.upper_prediction,
+        .columns = columns.roles,
+        .categories = data.categories,
+        .row_numbers = data.row_numbers,
+        .cv_predictions = cross_validated ? data.predictions : std::span<const double>(),
+        .shift_to = {data.shift_to.data(), data.shift_to.size() / columns.features.size(), columns.features.size()}};
+  }
+};
+
+/// The fingerprints of the tables of all workers, separated by spaces.
+std::string origin_of(const FitData& data, const Communicator& communicator) {
+  std::string own;
+  for (const auto& text : data.fingerprints) own += text + " ";
+  std::set<std::string> all;
+  for (const std::string& text : gather_texts(communicator, own)) {
+    std::istringstream words(text);
+    for (std::string word; words >> word;) all.insert(word);
+  }
+  std::string text;
+  for (const auto& word : all) text += (text.empty() ? "" : " ") + word;
+  return text;
+}
+
+/// The number that identifies a fit in a checkpoint: a hash of the tables, the columns, the options, the engine and the
+/// number of workers.
+std::uint64_t fit_number(const FitArguments& arguments, const FitColumns& columns, const std::string& origin,
+                         const std::string& engine) {
+  std::string text;
+  const auto add = [&](const std::string& word) { text += std::to_string(word.size()) + ":" + word; };
+  for (const std::string& word :
+       {std::string(kVersion), engine, origin, arguments.options.to_string(), arguments.trainers.to_string(),
+        std::to_string(arguments.workers.world), arguments.columns.target, arguments.columns.prediction,
+        arguments.columns.cv_prediction, arguments.columns.upper_prediction}) {
+    add(word);
+  }
+  for (const RoleEntry& entry : roles()) add(columns.roles[entry.role]);
+  for (const FitFeature& feature : columns.features) add(feature.name + (feature.categorical ? " categorical" : ""));
+  for (const std::string& marker : arguments.columns.reading.missing) add(marker);
+  return internal::hash_bytes(text.size(), std::as_bytes(std::span(text)));
+}
+
+/// The part of the bar of a fit that reading fills. Tables are read much faster than they are fitted.
+constexpr double kReadingShare = 0.05;
+
+FitInput read_input(const FitArguments& arguments, const FitProcess& process) {
+  const bool is_alone = process.communicator == nullptr;
+  const auto make = [&](const TrainingContext& context) {
+    return make_trainers(arguments.trainers, arguments.options.seed, arguments.options.needs_localizer(), context);
+  };
+  FitInput input;
+  process.all_or_none([&] {
+    input.columns = choose_columns(arguments.columns);
+    if (is_alone) input.trainers = make({});  // throws before the rows are read
+    const BarPart part(0, kReadingShare);
+    const bool reads_all = is_alone || arguments.workers.own_tables;
+    input.data = read_rows(arguments.columns, input.columns,
+                           reads_all ? RowShare{} : RowShare{process.meeting.rank, process.meeting.workers});
+  });
+  agree_on_categories(input.columns, input.data, arguments.tables(), process.communicator.get());
+  if (!arguments.shift_to.empty()) {
+    const BarPart part(kReadingShare, kReadingShare);
+    input.data.shift_to = read_shift_rows(arguments.shift_to, arguments.columns.reading, input.columns, input.data);
+    input.shift = make_classifier_trainer(arguments.trainers, arguments.options.seed);
+  }
+  if (!is_alone) {
+    const std::string origin = origin_of(input.data, *process.communicator);
+    input.checkpoint = std::make_unique<Checkpoint>(arguments.output + ".checkpoint",
+                                                    fit_number(arguments, input.columns, origin, process.engine),
+                                                    process.communicator.get());
+    input.trainers = make({process.communicator.get(), input.checkpoint.get()});
+  }
+  return input;
+}
+
+// ---- fit
+
+FitResult fit_input(const FitArguments& arguments, const FitProcess& process, const FitInput& input) {
+  const BarPart part(kReadingShare, 1);
+  ProgressBar bar("rounds");
+  return fit(input.table(arguments.columns), input.trainers.base.get(), input.trainers.localizer.get(),
+             arguments.options, bar.callback(), process.communicator.get(), input.shift.get());
+}
+
+// ---- write
+
+void warn_of_small_calibration(const Model& model) {
+  if (model.calibration_rows() == 0) {
+    warn_of_no_calibration(model);
+    return;
+  }
+  for (const Level& level : model.parts().levels) {
+    const std::string text = model.scheme().infinite_warning(model.parts().calibration, level);
+    if (!text.empty()) {
+      warn(text + (model.scheme().takes_rows() ? "; add rows with 'widthwise calibrate'" : "; fit with more rows"));
+    }
+  }
+}
+
 void report(const FitArguments& arguments, const FitColumns& columns, const FitResult& result) {
   std::vector<std::string> left_out;
   for (const LeftOut& column : columns.left_out) left_out.push_back(column.column);
@@ -169,97 +271,27 @@ void report(const FitArguments& arguments, const FitColumns& columns, const FitR
   warn_of_small_calibration(result.model);
 }
 
-FitTable table_of(const FitArguments& arguments, const FitColumns& columns, const FitData& data) {
-  const bool cross_validated = !arguments.columns.cv_prediction.empty();
-  Rows rows{.x = {data.x.data(), data.y.size(), columns.features.size()},
-            .predictions = cross_validated ? std::span<const double>() : data.predictions,
-            .labels = &data.labels[static_cast<std::size_t>(Role::kGroup)]};
-  data.columns.set(rows);
-  return {.rows = rows,
-          .y = data.y,
-          .features = columns.names(),
-          .target = arguments.columns.target,
-          .prediction = arguments.columns.prediction_column(),
-          .upper_prediction = arguments.columns.upper_prediction,
-          .columns = columns.roles,
-          .categories = data.categories,
-          .row_numbers = data.row_numbers,
-          .cv_predictions = cross_validated ? data.predictions : std::span<const double>(),
-          .shift_to = {data.shift_to.data(), data.shift_to.size() / columns.features.size(), columns.features.size()}};
-}
-
-/// The part of the bar of a fit that reading fills. Tables are read much faster than they are fitted.
-constexpr double kReadingShare = 0.05;
-
-/// Read the rows of this process.
-FitData read_with_progress(const FitArguments& arguments, const FitColumns& columns, const RowShare& share) {
-  const BarPart part(0, kReadingShare);
-  return read_rows(arguments.columns, columns, share);
-}
-
-FitResult fit_with_progress(const FitTable& table, const Trainers& trainers, const FitOptions& options,
-                            const Communicator* communicator = nullptr, const LocalizerTrainer* shift = nullptr) {
-  const BarPart part(kReadingShare, 1);
-  ProgressBar bar("rounds");
-  return fit(table, trainers.base.get(), trainers.localizer.get(), options, bar.callback(), communicator, shift);
-}
-
-/// Fit as one of several workers.
-void run_as_worker(const FitArguments& arguments) {
-  const FitOptions& options = arguments.options;
-  const CommunicatorOptions meeting = worker_options(arguments.workers);
-  const WorkerEngine& engine = worker_engine();
-  const std::string engine_version = engine.version(arguments.trainers.xgboost);
-  const auto communicator = engine.join(arguments.trainers.xgboost, meeting);
-
-  FitColumns columns;
-  FitData data;
-  all_or_none(*communicator, [&] {
-    columns = choose_columns(arguments.columns);
-    const RowShare all;
-    data = read_with_progress(arguments, columns,
-                              arguments.workers.own_tables ? all : RowShare{meeting.rank, meeting.workers});
-  });
-  agree_on_categories(columns, data, arguments.tables(), communicator.get());
-  const std::string origin = origin_of(data, *communicator);
-  Checkpoint checkpoint(arguments.output + ".checkpoint", fit_number(arguments, columns, origin, engine_version),
-                        communicator.get());
-  const Trainers trainers =
-      make_trainers(arguments.trainers, options.seed, options.needs_localizer(), {communicator.get(), &checkpoint});
-  const FitResult result = fit_with_progress(table_of(arguments, columns, data), trainers, options, communicator.get());
-  all_or_none(*communicator, [&] { save(result.model, arguments.output); });
-  checkpoint.remove();
-  if (meeting.rank == 0) {
-    report(arguments, columns, result);
+void write_result(const FitArguments& arguments, const FitProcess& process, const FitInput& input,
+                  const FitResult& result) {
+  process.all_or_none([&] { save(result.model, arguments.output); });
+  if (input.checkpoint) input.checkpoint->remove();
+  if (process.meeting.rank == 0) {
+    report(arguments, input.columns, result);
   } else {
-    print(arguments.output + ": written by worker " + std::to_string(meeting.rank) + " of " +
-          std::to_string(meeting.workers) + ", the same as by the others.\n");
+    print(fmt::format("{}: written by worker {} of {}, the same as by the others.\n", arguments.output,
+                      process.meeting.rank, process.meeting.workers));
   }
 }
 
 void run(const FitArguments& arguments) {
   check_arguments(arguments);
-  if (arguments.workers.any()) {
-    run_as_worker(arguments);
-    return;
-  }
-  const FitOptions& options = arguments.options;
-  FitColumns columns = choose_columns(arguments.columns);
-  const Trainers trainers = make_trainers(arguments.trainers, options.seed, options.needs_localizer());
-  FitData data = read_with_progress(arguments, columns, {});
-  agree_on_categories(columns, data, arguments.tables(), nullptr);
-  std::unique_ptr<const LocalizerTrainer> shift;
-  if (!arguments.shift_to.empty()) {
-    const BarPart part(kReadingShare, kReadingShare);
-    data.shift_to = read_shift_rows(arguments.shift_to, arguments.columns.reading, columns, data);
-    if (data.shift_to.empty()) throw Error(ErrorCode::kBadData, arguments.shift_to + ": no rows");
-    shift = make_classifier_trainer(arguments.trainers, options.seed);
-  }
-  const FitResult result =
-      fit_with_progress(table_of(arguments, columns, data), trainers, options, nullptr, shift.get());
-  save(result.model, arguments.output);
-  report(arguments, columns, result);
+  const FitProcess process = join_workers(arguments);
+  const FitInput input = read_input(arguments, process);
+  const FitResult result = fit_input(arguments, process, input);
+  write_result(arguments, process, input, result);
 }
+
+// ---- arguments
 
 void add_columns(CLI::App& command, FitColumnChoice& columns) {
   accept_standard_input(command.add_option("TABLE", columns.tables,

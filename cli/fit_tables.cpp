@@ -14,6 +14,7 @@
 #include <widthwise/labels.hpp>
 
 #include "base/message.hpp"
+#include "base/values.hpp"
 #include "conformal/outcomes.hpp"
 #include "group_column.hpp"
 #include "output.hpp"
@@ -52,7 +53,7 @@ std::vector<Piece> pieces_of(const std::vector<std::string>& tables, const RowSh
   if (all < share.workers) {
     throw internal::make_error(ErrorCode::kInvalidArgument,
                                "{} but {} to read; use fewer workers, or write files with more row groups",
-                               count_of(share.workers, "worker"), count_of(all, "row group"));
+                               internal::Count{share.workers, "worker"}, internal::Count{all, "row group"});
   }
   const std::size_t begin = all * share.rank / share.workers;
   const std::size_t end = all * (share.rank + 1) / share.workers;
@@ -263,17 +264,32 @@ void check_columns(const FitColumnChoice& choice, const TableReader& reader) {
   }
 }
 
-/// The columns of --group.
-std::vector<std::string> group_columns_of(const FitColumnChoice& choice, const TableReader& reader) {
-  std::vector<std::string> columns = parse_columns(reader, choice.tables.front(), choice.group);
-  if (std::ranges::find(columns, choice.target) != columns.end()) {
+/// The columns that each option with a list names.
+struct NamedColumns {
+  std::vector<std::string> categorical;
+  std::vector<std::string> features;
+  std::vector<std::string> exclude;
+  std::vector<std::string> group;
+
+  NamedColumns(const FitColumnChoice& choice, const TableReader& reader)
+      : categorical(parse_columns(reader, choice.tables.front(), choice.categorical)),
+        features(parse_columns(reader, choice.tables.front(), choice.features)),
+        exclude(parse_columns(reader, choice.tables.front(), choice.exclude)),
+        group(parse_columns(reader, choice.tables.front(), choice.group)) {}
+
+  [[nodiscard]] bool is_categorical(const std::string& name) const {
+    return std::ranges::find(categorical, name) != categorical.end();
+  }
+};
+
+void check_groups(const FitColumnChoice& choice, const TableReader& reader, const std::vector<std::string>& group) {
+  if (std::ranges::find(group, choice.target) != group.end()) {
     refuse_columns(choice, "--group and --target name the same column");
   }
-  if (const std::string name = join_labels(columns); columns.size() > 1 && reader.has_column(name)) {
+  if (const std::string name = join_labels(group); group.size() > 1 && reader.has_column(name)) {
     refuse_columns(choice,
                    fmt::format("the columns of --group together have the name of the column '{}'; rename that", name));
   }
-  return columns;
 }
 
 ColumnKind kind_of(const TableReader& reader, const std::string& column) {
@@ -281,18 +297,17 @@ ColumnKind kind_of(const TableReader& reader, const std::string& column) {
 }
 
 /// The features that --features names.
-FitColumns named_columns(const FitColumnChoice& choice, const TableReader& reader,
-                         std::span<const std::string> categorical) {
+FitColumns named_features(const FitColumnChoice& choice, const TableReader& reader, const NamedColumns& named) {
   FitColumns chosen;
   const std::vector<std::string> predictions = choice.prediction_columns();
-  for (const std::string& name : parse_columns(reader, choice.tables.front(), choice.features)) {
+  for (const std::string& name : named.features) {
     if (name == choice.target) {
       refuse_columns(choice, fmt::format("the target '{}' cannot be a feature; remove it from --features", name));
     }
     if (std::ranges::find(predictions, name) != predictions.end()) {
       refuse_columns(choice, fmt::format("the prediction '{}' is always a feature; remove it from --features", name));
     }
-    const bool asked = std::ranges::find(categorical, name) != categorical.end();
+    const bool asked = named.is_categorical(name);
     const bool has_labels = asked || kind_of(reader, name) == ColumnKind::kText;
     if (has_labels && !choice.takes_no_categories.empty()) {
       refuse_columns(choice, fmt::format("'{}' is a categorical feature, which {} does not take; remove it from {}",
@@ -316,7 +331,7 @@ std::string why_left_out(ColumnKind kind, const FitColumnChoice& choice) {
 /// Few cells that are not numbers are more likely mistakes than a reason to leave the column out.
 void require_readable(const ColumnInfo& column, const std::string& table) {
   if (!column.unreadable || column.unreadable->has_decimal_comma) return;  // the reader has its own message
-  const std::string cell = printable(column.unreadable->text);
+  const internal::Printable cell{column.unreadable->text};
   throw internal::make_error(
       ErrorCode::kBadData,
       "{}: column '{}', row {}: '{}' is not a number, but most cells of the column are; correct it, count it as "
@@ -325,10 +340,8 @@ void require_readable(const ColumnInfo& column, const std::string& table) {
 }
 
 /// All columns but those that --exclude names and those of roles: new rows have others.
-FitColumns all_columns(const FitColumnChoice& choice, const TableReader& reader,
-                       std::span<const std::string> categorical) {
-  const std::vector<std::string> unwanted = parse_columns(reader, choice.tables.front(), choice.exclude);
-  std::unordered_set<std::string> excluded(unwanted.begin(), unwanted.end());
+FitColumns all_features(const FitColumnChoice& choice, const TableReader& reader, const NamedColumns& named) {
+  std::unordered_set<std::string> excluded(named.exclude.begin(), named.exclude.end());
   excluded.insert(choice.target);
   for (const RoleEntry& entry : roles()) excluded.insert(choice.roles[entry.role]);
   for (const std::string& name : choice.prediction_columns()) excluded.insert(name);
@@ -336,7 +349,7 @@ FitColumns all_columns(const FitColumnChoice& choice, const TableReader& reader,
   for (const ColumnInfo& column : reader.columns()) {
     const std::string& name = column.name;
     if (excluded.contains(name)) continue;
-    const bool asked = std::ranges::find(categorical, name) != categorical.end();
+    const bool asked = named.is_categorical(name);
     if (!asked) require_readable(column, choice.tables.front());
     if (asked && !choice.takes_no_categories.empty()) {
       refuse_columns(choice, fmt::format("--categorical '{}': {} does not take categorical features", name,
@@ -442,16 +455,17 @@ FitColumns choose_columns(const FitColumnChoice& choice) {
   const std::string& table = choice.tables.front();
   const auto reader = open_table(table, choice.reading.read_options());
   check_columns(choice, *reader);
-  const std::vector<std::string> categorical = parse_columns(*reader, table, choice.categorical);
+  const NamedColumns named(choice, *reader);
   FitColumns chosen =
-      choice.features.empty() ? all_columns(choice, *reader, categorical) : named_columns(choice, *reader, categorical);
-  for (const std::string& name : categorical) {
+      choice.features.empty() ? all_features(choice, *reader, named) : named_features(choice, *reader, named);
+  for (const std::string& name : named.categorical) {
     if (std::ranges::find(chosen.features, name, &FitFeature::name) == chosen.features.end()) {
       refuse_columns(choice, fmt::format("--categorical '{}' is not a feature", name));
     }
   }
   if (chosen.features.empty()) refuse_columns(choice, "no column is left to be a feature");
-  chosen.group = group_columns_of(choice, *reader);
+  check_groups(choice, *reader, named.group);
+  chosen.group = named.group;
   chosen.roles = choice.roles;
   chosen.roles[Role::kGroup] = join_labels(chosen.group);
   std::erase_if(chosen.left_out, [&](const LeftOut& column) {
@@ -478,6 +492,38 @@ FitData read_rows(const FitColumnChoice& choice, const FitColumns& columns, cons
   data.columns.numbers(Role::kTime) = ranks_of(data.moments);
   data.moments = {};
   return data;
+}
+
+std::vector<double> read_shift_rows(const std::string& table, const TableOptions& reading, const FitColumns& columns,
+                                    const FitData& data) {
+  const auto reader = open_table(table, reading.read_options());
+  require_columns(*reader, table, columns.names(), ErrorCode::kBadData, ", a feature of the model");
+  std::vector<SelectedColumn> selected;
+  std::vector<UnknownLabels> unknown(columns.features.size());
+  for (std::size_t j = 0; j < columns.features.size(); ++j) {
+    selected.push_back({.name = columns.features[j].name});
+    if (!columns.features[j].categorical) continue;
+    unknown[j].feature = columns.features[j].name;
+    selected.back().known = &data.categories[j];
+    selected.back().unknown = &unknown[j];
+  }
+  reader->select_columns(std::move(selected), {});
+  std::vector<double> x;
+  std::uint64_t rows = 0;
+  TableBatch batch;
+  ProgressBar bar("rows");
+  while (reader->next(batch)) {
+    const MatrixView numbers = batch.numbers();
+    for (std::size_t i = 0; i < numbers.rows(); ++i) x.insert(x.end(), numbers.row(i).begin(), numbers.row(i).end());
+    rows += numbers.rows();
+    bar.show("reading the rows of shift_to", rows, reader->progress());
+  }
+  for (const UnknownLabels& labels : unknown) {
+    if (labels.none_known()) throw Error(ErrorCode::kBadData, table + ": " + labels.to_string());
+    if (labels.unknown > 0) warn(table + ": " + labels.to_string());
+  }
+  if (x.empty()) throw Error(ErrorCode::kBadData, table + ": no rows");
+  return x;
 }
 
 }  // namespace widthwise::cli

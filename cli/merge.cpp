@@ -6,7 +6,6 @@
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
-#include <widthwise/row_checks.hpp>
 
 #include "base/message.hpp"
 #include "command.hpp"
@@ -26,18 +25,13 @@ struct MergeArguments {
   bool json = false;
 };
 
-/// Merge the shards into the calibration of the model, or into an empty one with --replace.
-CalibrationShard merged(const Model& model, const MergeArguments& arguments) {
-  CalibrationShard all = arguments.replace ? CalibrationShard::of(model) : CalibrationShard::in(model);
-  const RowSketch before = all.sketch;
-  RowSketch added;
+/// The model with the rows of the shards, in addition to its own or, with --replace, alone.
+Model merged(const Model& model, const MergeArguments& arguments) {
+  CalibrationUpdate update(model, arguments.replace, "--replace");
   for (const std::string& file : arguments.shards) {
-    const CalibrationShard shard = load_shard(file);
+    CalibrationShard shard = load_shard(file);
     try {
-      require_shard_for(model, shard);
-      require_new_rows(model, shard.sketch, all.sketch, "--replace");
-      merge_shard(all, shard);
-      added.merge(shard.sketch);
+      update.add(std::move(shard));
     } catch (const DuplicateRowError&) {
       throw internal::make_error(
           ErrorCode::kDuplicateRows,
@@ -48,9 +42,7 @@ CalibrationShard merged(const Model& model, const MergeArguments& arguments) {
       throw Error(error.code(), fmt::format("{}: {}", file, error.what()));
     }
   }
-  // Known rows may be too few to detect in each shard but enough in all shards together.
-  require_new_rows(model, added, before, "--replace");
-  return all;
+  return std::move(update).finish();
 }
 
 void run(const MergeArguments& arguments) {
@@ -59,8 +51,7 @@ void run(const MergeArguments& arguments) {
   const auto lock = lock_for_update(arguments.model, written);
   const Model before_rows = load(arguments.model);
   const Model model = for_rows_of(before_rows, arguments.population, arguments.replace);
-  CalibrationShard all = merged(model, arguments);
-  const Model calibrated = model.with_calibration(std::move(all.calibration), std::move(all.sketch));
+  const Model calibrated = merged(model, arguments);
   save(calibrated, written);
   const std::uint64_t before = arguments.replace ? 0 : model.parts().calibration.rows_seen();
   print_report(arguments.json, CalibrationReport{.model = calibrated,

@@ -34,13 +34,6 @@ ReadOptions batches_for(std::size_t levels) {
   return options;
 }
 
-void require_column(const TableReader& reader, const std::filesystem::path& file, const std::string& column,
-                    ErrorCode code, const std::string& purpose) {
-  if (reader.has_column(column)) return;
-  throw internal::make_error(code, "{}: no column '{}'{}{}", file.string(), column, purpose,
-                             suggestion(column, column_names(reader)));
-}
-
 void require_columns(const TableReader& reader, const std::filesystem::path& file,
                      const std::vector<std::string>& columns, ErrorCode code, const std::string& purpose) {
   std::vector<std::string> missing;
@@ -49,8 +42,11 @@ void require_columns(const TableReader& reader, const std::filesystem::path& fil
     if (!known && !reader.has_column(name)) missing.push_back(name);
   }
   if (missing.empty()) return;
-  if (missing.size() == 1) require_column(reader, file, missing.front(), code, purpose);
   const std::vector<std::string> names = column_names(reader);
+  if (missing.size() == 1) {
+    throw internal::make_error(code, "{}: no column '{}'{}{}", file.string(), missing.front(), purpose,
+                               suggestion(missing.front(), names));
+  }
   std::vector<std::string> quoted;
   std::vector<std::string> similar;
   for (const std::string& name : missing) {
@@ -83,10 +79,10 @@ void require_model_columns(const TableReader& reader, const std::filesystem::pat
   }
   needed.insert(needed.end(), others.begin(), others.end());
   std::erase_if(needed, [&](const NeededColumn& column) { return reader.has_column(column.name); });
-  if (needed.size() == 1) require_column(reader, file, needed[0].name, ErrorCode::kBadData, needed[0].purpose);
   std::vector<std::string> names;
   for (const NeededColumn& column : needed) names.push_back(column.name);
-  require_columns(reader, file, names, ErrorCode::kBadData, kNeeded);
+  require_columns(reader, file, names, ErrorCode::kBadData,
+                  needed.size() == 1 ? needed[0].purpose : std::string(kNeeded));
 }
 
 std::vector<std::string> group_columns(const TableReader& reader, const Model& model) {

@@ -27,11 +27,6 @@ namespace widthwise::cli {
 /// Batch size for this number of levels: the bounds of a batch take a few times 16 MB.
 [[nodiscard]] ReadOptions batches_for(std::size_t levels);
 
-/// Throw an error of `code` unless the table has this column; the message suggests the nearest name, and `purpose`
-/// follows the name of the column, as in ", which the model needs". The reader checks that the column holds numbers.
-void require_column(const TableReader& reader, const std::filesystem::path& file, const std::string& column,
-                    ErrorCode code, const std::string& purpose = "");
-
 /// A column that a command needs, with its purpose for the error message if only this column is missing.
 struct NeededColumn {
   std::string name;
@@ -42,7 +37,9 @@ struct NeededColumn {
 void require_model_columns(const TableReader& reader, const std::filesystem::path& file, const Model& model,
                            const std::vector<NeededColumn>& others = {});
 
-/// Throw an error of `code` unless the table has these columns; the message names all missing columns.
+/// Throw an error of `code` unless the table has these columns; the message names all missing columns and suggests the
+/// nearest names, and `purpose` follows them, as in ", which the model needs". The reader checks that columns hold
+/// numbers.
 void require_columns(const TableReader& reader, const std::filesystem::path& file,
                      const std::vector<std::string>& columns, ErrorCode code, const std::string& purpose = "");
 

@@ -310,7 +310,7 @@ void run_track(const TrackArguments& arguments, const Model& model) {
   std::vector<std::string> numbers;
   if (has_outcomes) numbers.push_back(target);
   if (has_outcomes && !arguments.batch_by.empty() && arguments.batch_by != target) {
-    require_column(*reader, arguments.table, arguments.batch_by, ErrorCode::kInvalidArgument, " for --batch-by");
+    require_columns(*reader, arguments.table, {arguments.batch_by}, ErrorCode::kInvalidArgument, " for --batch-by");
     numbers.push_back(arguments.batch_by);
   }
   ModelTable table(model, arguments.table, std::move(reader), numbers, carried, RowUse::kStream);

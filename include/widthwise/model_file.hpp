@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -76,20 +77,39 @@ struct CalibrationShard {
 /// Throw kBadData if the shard holds scores of another model than that of this score_fingerprint.
 void require_scores_of(const CalibrationShard& shard, std::uint64_t scores_of);
 
-/// Throw unless the rows of a shard may calibrate the model: kBadData for scores of another model, clusters that fitted
-/// it, or a shard that its scheme has no answer to.
-void require_shard_for(const Model& model, const CalibrationShard& shard);
-
 /// Merge a shard into another one of the same model, or one with scores that no model gave. If the shard is rejected,
 /// nothing changes. Throws kBadData for scores of another model or a shard with other options, and DuplicateRowError
 /// for keys that are already present. require_new_rows detects rows that are already present with other keys.
 void merge_shard(CalibrationShard& into, CalibrationShard shard);
 
-/// The model with the rows of a shard added to the calibration set `before`: CalibrationShard::in(model), or
-/// CalibrationShard::of(model) to replace that set. Throws as merge_shard, require_shard_for and
-/// require_new_rows, whose message names `replace`, do.
-[[nodiscard]] Model with_shard(const Model& model, CalibrationShard before, CalibrationShard shard,
-                               std::string_view replace);
+/// The calibration set of a model, to which the rows of shards are added.
+/// Thread safety: none.
+class CalibrationUpdate {
+ public:
+  /// Begin with the calibration set of the model, which is borrowed, or with an empty set that replaces it. `option` is
+  /// the name of the option that does so, for messages.
+  CalibrationUpdate(const Model& model, bool replaces, std::string option);
+
+  /// Add all rows of a shard or, if it is rejected, none. Throws kBadData for scores of another model, other options,
+  /// clusters that fitted the model, or a shard that its scheme has no answer to; otherwise as require_new_rows, and
+  /// DuplicateRowError for keys that are already present.
+  void add(CalibrationShard shard);
+
+  /// The calibration set with the rows added.
+  [[nodiscard]] const CalibrationShard& rows() const { return rows_; }
+
+  /// The model with this calibration set. Throws as require_new_rows: known rows may be too few to detect in each shard
+  /// but enough in all shards together.
+  [[nodiscard]] Model finish() &&;
+
+ private:
+  const Model* model_;
+  std::string option_;
+  CalibrationShard rows_;
+  RowSketch before_;
+  RowSketch added_;
+  std::size_t shards_ = 0;
+};
 
 /// Serialise a shard as a safetensors file. Equal shards give equal bytes.
 [[nodiscard]] std::vector<std::byte> serialise_shard(const CalibrationShard& shard);

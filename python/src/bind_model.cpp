@@ -247,7 +247,9 @@ Model with_calibration(const Model& model, const SharedShard& rows) {
 Model add_shard(const Model& model, const SharedShard& rows, bool replaces, const std::string& option) {
   return locked(
       [&](const CalibrationShard& shard) {
-        return with_shard(model, replaces ? CalibrationShard::of(model) : CalibrationShard::in(model), shard, option);
+        CalibrationUpdate update(model, replaces, option);
+        update.add(shard);
+        return std::move(update).finish();
       },
       rows);
 }

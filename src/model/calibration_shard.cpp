@@ -43,6 +43,20 @@ void check_format(std::span<const std::byte> bytes) {
   if (number != kShardFormat) refuse(fmt::format("expected shard format {}, found {}", kShardFormat, number));
 }
 
+/// Merge a shard of the same model: all of its rows or, if one is rejected, none.
+void merge_rows(CalibrationShard& into, CalibrationShard shard) {
+  const Calibration::Options& expected = into.calibration.options();
+  const Calibration::Options& found = shard.calibration.options();
+  if (found.capacity != expected.capacity || found.seed != expected.seed) {
+    refuse(fmt::format("expected capacity {} and seed {}; found capacity {} and seed {}", expected.capacity,
+                       expected.seed, found.capacity, found.seed));
+  }
+  RowSketch sketch = into.sketch;
+  sketch.merge(shard.sketch);
+  into.calibration.merge(std::move(shard.calibration));
+  into.sketch = std::move(sketch);
+}
+
 CalibrationShard read_shard(std::span<const std::byte> bytes) {
   check_format(bytes);
   SafetensorsReader reader = SafetensorsReader::sealed(bytes, kShardAdvice);
@@ -90,32 +104,32 @@ void require_scores_of(const CalibrationShard& shard, std::uint64_t scores_of) {
 
 void merge_shard(CalibrationShard& into, CalibrationShard shard) {
   require_scores_of(shard, into.scores_of);
-  const Calibration::Options& expected = into.calibration.options();
-  const Calibration::Options& found = shard.calibration.options();
-  if (found.capacity != expected.capacity || found.seed != expected.seed) {
-    refuse(fmt::format("expected capacity {} and seed {}; found capacity {} and seed {}", expected.capacity,
-                       expected.seed, found.capacity, found.seed));
-  }
-  RowSketch sketch = into.sketch;
-  sketch.merge(shard.sketch);
-  into.calibration.merge(std::move(shard.calibration));
-  into.sketch = std::move(sketch);
-  if (into.scores_of == 0) into.scores_of = shard.scores_of;
+  const std::uint64_t scores_of = shard.scores_of;
+  merge_rows(into, std::move(shard));
+  if (into.scores_of == 0) into.scores_of = scores_of;
 }
 
-void require_shard_for(const Model& model, const CalibrationShard& shard) {
-  require_scores_of(shard, score_fingerprint(model));
-  model.check_new_clusters(shard.calibration.cluster_numbers());
-  if (const std::string why = model.scheme().refuses(shard.calibration); !why.empty()) refuse("the shard " + why);
+CalibrationUpdate::CalibrationUpdate(const Model& model, bool replaces, std::string option)
+    : model_(&model),
+      option_(std::move(option)),
+      rows_(replaces ? CalibrationShard::of(model) : CalibrationShard::in(model)),
+      before_(rows_.sketch) {}
+
+void CalibrationUpdate::add(CalibrationShard shard) {
+  require_scores_of(shard, rows_.scores_of);
+  model_->check_new_clusters(shard.calibration.cluster_numbers());
+  if (const std::string why = model_->scheme().refuses(shard.calibration); !why.empty()) refuse("the shard " + why);
+  require_new_rows(*model_, shard.sketch, rows_.sketch, option_);
+  RowSketch added = added_;
+  added.merge(shard.sketch);
+  merge_rows(rows_, std::move(shard));
+  added_ = std::move(added);
+  ++shards_;
 }
 
-Model with_shard(const Model& model, CalibrationShard before, CalibrationShard shard, std::string_view replace) {
-  require_shard_for(model, shard);
-  const RowSketch known = before.sketch;
-  const RowSketch rows = shard.sketch;
-  merge_shard(before, std::move(shard));
-  require_new_rows(model, rows, known, replace);
-  return model.with_calibration(std::move(before.calibration), std::move(before.sketch));
+Model CalibrationUpdate::finish() && {
+  if (shards_ > 1) require_new_rows(*model_, added_, before_, option_);
+  return model_->with_calibration(std::move(rows_.calibration), std::move(rows_.sketch));
 }
 
 std::vector<std::byte> serialise_shard(const CalibrationShard& shard) {

@@ -6,8 +6,6 @@
 
 #include "base/layout.hpp"
 #include "conformal/outcomes.hpp"
-#include "report/bins.hpp"
-#include "report/goals.hpp"
 #include "report/json.hpp"
 #include "report/listed_rows.hpp"
 #include "report/verdict.hpp"
@@ -40,7 +38,7 @@ std::string with_clusters(const Proportion& share, const ClusterCoverage& cluste
                      Count{clusters.clusters, "cluster"});
 }
 
-void add_coverage(NamedLines& level_lines, const LevelEvaluation& level) {
+void add_coverage_lines(NamedLines& level_lines, const LevelEvaluation& level) {
   const Proportion& coverage = level.intervals.coverage;
   level_lines.lines.emplace_back("coverage",
                                  level.clusters ? with_clusters(coverage, *level.clusters) : with_confidence(coverage));
@@ -131,7 +129,7 @@ std::vector<std::pair<std::string, std::span<const Bin>>> shown_bins(const Evalu
 void add_level(std::vector<Block>& blocks, const EvaluationReport& report, const LevelEvaluation& level,
                const LevelSentences& sentences) {
   NamedLines level_lines{"Level " + level.level.to_string()};
-  add_coverage(level_lines, level);
+  add_coverage_lines(level_lines, level);
   add_weak_places(level_lines, level, sentences);
   add_evenness(level_lines, level, sentences, report.conditional);
   add_widths(level_lines, level.intervals);

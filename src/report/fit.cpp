@@ -3,7 +3,6 @@
 #include "base/layout.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "report/goals.hpp"
 #include "report/json.hpp"
 #include "report/sentences.hpp"
 
@@ -69,25 +68,6 @@ Json even_gain(const FitReport& report) {
 }
 
 }  // namespace
-
-std::string internal::goal_name(const GoalReport& goal) {
-  if (goal.goal == "fixed") return "one width";
-  if (goal.goal == Goal::by_default().to_string()) {
-    return goal.score_transform == "exp" ? "balanced (default)" : "balanced (" + goal.score_transform + ")";
-  }
-  const bool named = goal.goal == "even" || goal.goal == "narrow";
-  return (named ? "" : "goal ") + goal.goal + " (" + goal.score_transform + ")";
-}
-
-bool internal::has_given_predictions(const ModelParts& parts) {
-  const auto note = parts.notes.find(kTrainedWith);
-  return note != parts.notes.end() && note->second != kCrossValidated;
-}
-
-std::string internal::kind_of_errors(const ModelParts& parts) {
-  if (has_given_predictions(parts)) return "of the predictions as given";
-  return parts.notes.contains(kTrainedWith) ? "of cross-validated predictions" : "out of sample";
-}
 
 std::string to_text(const FitResult& result, const std::optional<FitFiles>& files) {
   const FitReport& report = result.report;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -182,6 +183,40 @@ bool Mean::is_of_finite() const { return std::isinf(of_all) && std::isfinite(of_
 
 std::string written(const Mean& mean) {
   return fmt::format("{}{}", Significant{mean.value()}, mean.is_of_finite() ? ", without infinite intervals" : "");
+}
+
+std::string name_of_bin(const Bin& bin) {
+  if (!bin.label.empty()) return written(Printable{bin.label});
+  return std::isnan(bin.low) ? "missing" : from_to(bin.low, bin.high);
+}
+
+std::vector<std::size_t> lowest_bins(std::span<const Bin> bins, std::size_t max) {
+  std::vector<std::size_t> order(bins.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (bins.size() <= max) return order;
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return std::pair(!bins[i].weak, bins[i].coverage.share); });
+  order.resize(max);
+  std::ranges::sort(order);
+  return order;
+}
+
+std::string goal_name(const GoalReport& goal) {
+  if (goal.goal == "fixed") return "one width";
+  if (goal.goal == Goal::by_default().to_string()) {
+    return goal.score_transform == "exp" ? "balanced (default)" : "balanced (" + goal.score_transform + ")";
+  }
+  const bool named = goal.goal == "even" || goal.goal == "narrow";
+  return (named ? "" : "goal ") + goal.goal + " (" + goal.score_transform + ")";
+}
+
+bool has_given_predictions(const ModelParts& parts) {
+  const auto note = parts.notes.find(kTrainedWith);
+  return note != parts.notes.end() && note->second != kCrossValidated;
+}
+
+std::string kind_of_errors(const ModelParts& parts) {
+  if (has_given_predictions(parts)) return "of the predictions as given";
+  return parts.notes.contains(kTrainedWith) ? "of cross-validated predictions" : "out of sample";
 }
 
 }  // namespace widthwise::internal

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <widthwise/report.hpp>
+#include <widthwise/train/fit.hpp>
 
 #include "base/values.hpp"
 
@@ -48,5 +51,25 @@ struct Mean {
   [[nodiscard]] double value() const { return is_of_finite() ? of_finite : of_all; }
 };
 [[nodiscard]] std::string written(const Mean& mean);
+
+// ---- bins
+
+/// "north", "3 to 5", "missing".
+[[nodiscard]] std::string name_of_bin(const Bin& bin);
+
+/// The numbers of at most `max` bins, ascending: the weak ones, then those with the lowest coverage.
+[[nodiscard]] std::vector<std::size_t> lowest_bins(std::span<const Bin> bins, std::size_t max);
+
+// ---- models
+
+/// The name of a goal in reports: "one width", "balanced (default)", "even (spline)", "goal 0.5 (exp)".
+[[nodiscard]] std::string goal_name(const GoalReport& goal);
+
+/// Whether a model was fitted to predictions as given, whose model may have seen the rows.
+[[nodiscard]] bool has_given_predictions(const ModelParts& parts);
+
+/// What is known of the errors that a model was fitted to: "out of sample", "of cross-validated predictions" or "of the
+/// predictions as given".
+[[nodiscard]] std::string kind_of_errors(const ModelParts& parts);
 
 }  // namespace widthwise::internal

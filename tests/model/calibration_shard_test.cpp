@@ -91,19 +91,21 @@ TEST(CalibrationShard, ScoresThatNoModelGaveMergeWithThoseOfAModel) {
 TEST(CalibrationShard, ModelsTakeRowsThatTheyHaveNotSeen) {
   const Model model = model_of(1);
   const examples::Table table(300, 3, 2);
-  const Model calibrated = with_shard(model, CalibrationShard::in(model), part_of(model, table, 0, 200), "--replace");
-  const Model more =
-      with_shard(calibrated, CalibrationShard::in(calibrated), part_of(model, table, 200, 100), "--replace");
-  EXPECT_EQ(serialise(more),
-            serialise(with_shard(model, CalibrationShard::of(model), part_of(model, table, 0, 300), "")));
+  const auto updated = [](const Model& one, bool replaces, const CalibrationShard& shard) {
+    CalibrationUpdate update(one, replaces, "--replace");
+    update.add(shard);
+    return std::move(update).finish();
+  };
+  const Model calibrated = updated(model, false, part_of(model, table, 0, 200));
+  const Model more = updated(calibrated, false, part_of(model, table, 200, 100));
+  EXPECT_EQ(serialise(more), serialise(updated(model, true, part_of(model, table, 0, 300))));
   CalibrationShard other_keys = CalibrationShard::of(model);
   model.calibrate(other_keys.calibration, {.x = table.matrix()}, table.y, 1);
   model.sketch(other_keys.sketch, {.x = table.matrix()}, table.y);
-  EXPECT_NE(message_of([&] { (void)with_shard(more, CalibrationShard::in(more), other_keys, "--replace"); },
-                       ErrorCode::kDuplicateRows)
-                .find("use --replace"),
-            std::string::npos);
-  EXPECT_EQ(with_shard(more, CalibrationShard::of(more), other_keys, "").parts().calibration.rows_seen(), 300U);
+  EXPECT_NE(
+      message_of([&] { (void)updated(more, false, other_keys); }, ErrorCode::kDuplicateRows).find("use --replace"),
+      std::string::npos);
+  EXPECT_EQ(updated(more, true, other_keys).parts().calibration.rows_seen(), 300U);
 }
 
 TEST(CalibrationShard, DamagedBytesAreRefused) {

@@ -1,4 +1,4 @@
-"""Tests of check_rooms.py and check_schemes.py on small trees."""
+"""Tests of check_rooms.py, check_schemes.py and check_sizes.py on small trees."""
 
 import contextlib
 import io
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import check_rooms
 import check_schemes
+import check_sizes
 
 ARCHITECTURE = """# Architecture
 
@@ -202,6 +203,27 @@ class CheckSchemes(unittest.TestCase):
         for line in ("if (model.clustered()) f();", "if (sample.keys() == RowKeys::kGroups) f();"):
             self.assertEqual(self.found_in("cli/fit.cpp", line), 1, line)
             self.assertEqual(self.found_in("src/conformal/schemes/groups.cpp", line), 0, line)
+
+
+class CheckSizes(unittest.TestCase):
+    def found_in(self, text, min_lines):
+        with tempfile.TemporaryDirectory() as folder:
+            for file in check_sizes.SENTENCES:
+                path = Path(folder, file)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            return list(check_sizes.violations(Path(folder), min_lines))
+
+    def test_small_files_are_found(self):
+        self.assertEqual(self.found_in("int x;\n" * 10, 10), [])
+        (found,) = self.found_in("int x;\n" * 9, 10)
+        self.assertIn("9.0 lines per file", found)
+
+    def test_numbers_outside_a_format_string_are_found(self):
+        for line in ("text += count_of(n, thing);", "return internal::percent(share);"):
+            self.assertEqual(len(self.found_in(line + "\n", 1)), len(check_sizes.SENTENCES), line)
+        for line in ("text = written(Count{n});", "coverage.count(j);", "written_percent(share);", "// percent(x)"):
+            self.assertEqual(self.found_in(line + "\n", 1), [], line)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@
 #include "base/layout.hpp"
 #include "base/message.hpp"
 #include "base/text.hpp"
-#include "report/goals.hpp"
 #include "report/page/pictures.hpp"
 #include "report/page/style.hpp"
 #include "report/page/svg.hpp"

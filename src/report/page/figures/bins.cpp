@@ -4,7 +4,6 @@
 
 #include "base/message.hpp"
 #include "base/text.hpp"
-#include "report/bins.hpp"
 #include "report/page/figures.hpp"
 #include "report/sentences.hpp"
 
