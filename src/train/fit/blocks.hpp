@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "train/fit/folds.hpp"
+#include "train/fit/cross_fit.hpp"
 
 namespace widthwise::internal {
 

@@ -1,4 +1,4 @@
-#include "train/fit/calibrate.hpp"
+#include "train/fit/steps.hpp"
 
 #include "train/fit/base_model.hpp"
 #include "train/fit/rows.hpp"

@@ -1,4 +1,4 @@
-#include "train/fit/categories.hpp"
+#include "train/fit/steps.hpp"
 
 #include <algorithm>
 #include <cmath>

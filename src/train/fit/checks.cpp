@@ -1,4 +1,4 @@
-#include "train/fit/checks.hpp"
+#include "train/fit/steps.hpp"
 
 #include <algorithm>
 #include <cmath>

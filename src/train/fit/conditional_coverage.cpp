@@ -10,7 +10,7 @@
 #include "base/text.hpp"
 #include "evaluation/diagnostics/rows.hpp"
 #include "train/fit/classifier.hpp"
-#include "train/fit/folds.hpp"
+#include "train/fit/cross_fit.hpp"
 #include "train/progress_steps.hpp"
 
 namespace widthwise {

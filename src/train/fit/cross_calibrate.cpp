@@ -1,4 +1,4 @@
-#include "train/fit/cross_calibrate.hpp"
+#include "train/fit/steps.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,11 +13,9 @@
 #include "train/fit/base_model.hpp"
 #include "train/fit/blocks.hpp"
 #include "train/fit/copies.hpp"
-#include "train/fit/few_rows.hpp"
-#include "train/fit/folds.hpp"
+#include "train/fit/cross_fit.hpp"
 #include "train/fit/part_of_table.hpp"
-#include "train/fit/planned_rows.hpp"
-#include "train/fit/streams.hpp"
+#include "train/fit/splits.hpp"
 #include "train/progress_steps.hpp"
 
 namespace widthwise::internal {

@@ -10,7 +10,6 @@
 
 #include "base/message.hpp"
 #include "base/text.hpp"
-#include "train/fit/folds.hpp"
 #include "train/progress_steps.hpp"
 
 namespace widthwise {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include <widthwise/matrix_view.hpp>
 #include <widthwise/train/trainer.hpp>
@@ -16,3 +17,22 @@ void cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<cons
                std::uint64_t seed, std::span<double> out, const ProgressCallback& progress = {});
 
 }  // namespace widthwise
+
+namespace widthwise::internal {
+
+/// The folds of n rows.
+struct Folds {
+  std::size_t count = 0;
+  std::vector<std::size_t> order;    ///< rows in the order in which trainers get them (n)
+  std::vector<std::size_t> fold_of;  ///< from 0 to count - 1, by row (n)
+};
+
+/// Assign rows to random folds whose sizes differ by at most one. Throws kInvalidArgument for fewer than 2 folds,
+/// kTooFewRows for more folds than rows.
+[[nodiscard]] Folds random_folds(std::size_t rows, std::size_t count, std::uint64_t seed);
+
+/// cross_fit with these folds.
+void cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<const double> y, const Folds& folds,
+               std::span<double> out, const ProgressCallback& progress);
+
+}  // namespace widthwise::internal

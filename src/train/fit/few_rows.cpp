@@ -1,4 +1,4 @@
-#include "train/fit/few_rows.hpp"
+#include "train/fit/steps.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -9,7 +9,7 @@
 
 #include "base/message.hpp"
 #include "base/text.hpp"
-#include "train/fit/goals.hpp"
+#include "train/fit/steps.hpp"
 
 namespace widthwise {
 

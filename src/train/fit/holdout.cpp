@@ -10,7 +10,7 @@
 #include <widthwise/transform.hpp>
 
 #include "train/fit/rows.hpp"
-#include "train/fit/streams.hpp"
+#include "train/fit/splits.hpp"
 
 namespace widthwise::internal {
 

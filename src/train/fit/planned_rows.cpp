@@ -1,4 +1,4 @@
-#include "train/fit/planned_rows.hpp"
+#include "train/fit/steps.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -11,10 +11,7 @@
 
 #include "base/message.hpp"
 #include "base/text.hpp"
-#include "train/fit/checks.hpp"
 #include "train/fit/copies.hpp"
-#include "train/fit/cross_calibrate.hpp"
-#include "train/fit/few_rows.hpp"
 #include "train/fit/part_of_table.hpp"
 #include "train/fit/splits.hpp"
 

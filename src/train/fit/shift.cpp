@@ -1,4 +1,4 @@
-#include "train/fit/shift.hpp"
+#include "train/fit/steps.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -10,7 +10,7 @@
 #include "base/message.hpp"
 #include "base/text.hpp"
 #include "train/fit/classifier.hpp"
-#include "train/fit/streams.hpp"
+#include "train/fit/splits.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -11,7 +11,6 @@
 #include "base/message.hpp"
 #include "base/printable.hpp"
 #include "base/text.hpp"
-#include "train/fit/streams.hpp"
 
 namespace widthwise::internal {
 namespace {

@@ -6,14 +6,22 @@
 #include <utility>
 #include <vector>
 
+#include <widthwise/random.hpp>
 #include <widthwise/train/fit.hpp>
 
 #include "train/fit/blocks.hpp"
 #include "train/fit/copies.hpp"
-#include "train/fit/folds.hpp"
+#include "train/fit/cross_fit.hpp"
 #include "train/workers/workers.hpp"
 
 namespace widthwise::internal {
+
+/// Each random choice of a fit has a separate stream of the seed, so that the choices are independent.
+enum class Stream : std::uint64_t { kSplit = 1, kFolds, kHoldout, kReport, kCross, kShift };
+
+[[nodiscard]] inline std::uint64_t stream_seed(std::uint64_t seed, Stream stream) {
+  return mix_bits(seed ^ mix_bits(static_cast<std::uint64_t>(stream)));
+}
 
 /// Splits the rows of a table: at random, or keeping blocks of rows together (RowBlocks). A single process makes splits
 /// of exact sizes. With several workers, the split of a row depends only on its number, or on that of its cluster, so
