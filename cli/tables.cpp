@@ -277,8 +277,7 @@ bool ModelTable::next(ProgressBar& bar, std::string_view stage) {
     const std::string& name = model_.parts().columns[Role::kWeight];
     check_cells(Role::kWeight, column(name), place_of(name));
   }
-  if (reads(Role::kGroup)) read_groups();
-  if (reads(Role::kCluster)) read_clusters();
+  read_labels();
   return true;
 }
 
@@ -286,17 +285,17 @@ CellPlace ModelTable::place_of(std::string_view column) const {
   return {.where = file_.native(), .column = column, .first_row = batch_.first_row(), .ids = ids_};
 }
 
-void ModelTable::read_clusters() {
-  const MatrixView numbers = batch_.numbers();
-  clusters_.clear();
-  cluster_column_.append(numbers, numbers.columns(), clusters_);
-  check_cells(Role::kCluster, clusters_, place_of(model_.parts().columns[Role::kCluster]));
-}
-
-void ModelTable::read_groups() {
+void ModelTable::read_labels() {
   const MatrixView numbers = batch_.numbers();
   groups_.clear();
-  group_column_.append(numbers, numbers.columns(), groups_);
+  clusters_.clear();
+  std::size_t end = numbers.columns();  // the columns of groups are the last ones before that of clusters
+  if (reads(Role::kCluster)) {
+    end = cluster_column_.append(numbers, end, clusters_);
+    check_cells(Role::kCluster, clusters_, place_of(model_.parts().columns[Role::kCluster]));
+  }
+  if (!reads(Role::kGroup)) return;
+  group_column_.append(numbers, end, groups_);
   if (use_ == RowUse::kCalibrate) {
     check_cells(Role::kGroup, groups_, place_of(model_.parts().columns[Role::kGroup]));
   } else {

@@ -134,8 +134,7 @@ class ModelTable {
   std::int64_t number_of(std::string_view label);
   /// Whether the scheme of the model reads a column of this role for the use of these rows.
   [[nodiscard]] bool reads(Role role) const;
-  void read_groups();
-  void read_clusters();
+  void read_labels();
 
   const Model& model_;  // holds the categories
   std::filesystem::path file_;
