@@ -124,9 +124,9 @@ FAULTS = [
         'trials > expected.high && !planted::is("verdict without its upper tail")) return Verdict::kTooHigh;',
     ),
     (
-        "src/conformal/calibration/sorted_scores.cpp",
-        "form_ = clusters.form;",
-        'form_ = planted::is("rows counted as clusters") ? ClusterForm::kClusters : clusters.form;',
+        "src/conformal/calibration/sorted_clusters.cpp",
+        "form_ = rule.form;",
+        'form_ = planted::is("rows counted as clusters") ? ClusterForm::kClusters : rule.form;',
     ),
 ]
 
