@@ -32,6 +32,7 @@ enum class Step { kFit, kCalibrate, kPredict, kEvaluate };
 /// Some steps.
 class Steps {
  public:
+  /// {Step::kFit, Step::kPredict}
   constexpr Steps(std::initializer_list<Step> steps) {
     for (const Step step : steps) bits_ |= bit(step);
   }
@@ -46,7 +47,7 @@ class Steps {
 
 /// One role. Its sentences and rules are in this table and nowhere else.
 struct RoleEntry {
-  Role role;
+  Role role;             ///< which one
   const char* name;      ///< "sample_weight": in model files and, with dashes, as an option of the command line
   const char* plural;    ///< "sample_weights": as a keyword argument
   const char* value;     ///< "sample weight": one value, in messages
@@ -78,11 +79,13 @@ class RoleNames {
     for (const auto& [role, name] : names) (*this)[role] = name;
   }
 
+  /// The name of the column of this role.
   [[nodiscard]] std::string& operator[](Role role) { return names_[static_cast<std::size_t>(role)]; }
+  /// The same.
   [[nodiscard]] const std::string& operator[](Role role) const { return names_[static_cast<std::size_t>(role)]; }
   [[nodiscard]] bool has(Role role) const { return !(*this)[role].empty(); }  ///< whether there is a column
 
-  bool operator==(const RoleNames&) const = default;
+  bool operator==(const RoleNames&) const = default;  ///< whether all names are equal
 
  private:
   std::array<std::string, kRoles> names_;
@@ -114,18 +117,20 @@ enum class Choice {
 
 /// A role or a choice.
 struct Part {
-  constexpr Part(Role role) : index(static_cast<std::size_t>(role)) {}                 // NOLINT: a part is either
-  constexpr Part(Choice choice) : index(kRoles + static_cast<std::size_t>(choice)) {}  // NOLINT: likewise
+  /// A part is either, without a conversion in the text.
+  constexpr Part(Role role) : index(static_cast<std::size_t>(role)) {}  // NOLINT
+  /// The same.
+  constexpr Part(Choice choice) : index(kRoles + static_cast<std::size_t>(choice)) {}  // NOLINT
 
-  bool operator==(const Part&) const = default;
+  bool operator==(const Part&) const = default;  ///< whether both are the same
 
   std::size_t index;  ///< of the role, or after all roles
 };
 
 /// Two parts that cannot come together.
 struct Conflict {
-  Part first;
-  Part second;
+  Part first;   ///< {1} in the sentence
+  Part second;  ///< {2} in it
   /// Why, and the remedy: "{1} and {2} cannot be combined; use one of them", where {1} and {2} are the parts.
   const char* sentence;
 };

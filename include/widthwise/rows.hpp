@@ -75,7 +75,9 @@ class RoleColumns {
   /// Those of some rows, in this order. Texts are left out: whoever selects rows has checked them.
   RoleColumns(const Rows& rows, std::span<const std::size_t> selected);
 
+  /// The column of a role with numbers or times.
   [[nodiscard]] std::vector<double>& numbers(Role role) { return numbers_[static_cast<std::size_t>(role)]; }
+  /// The column of a role with labels.
   [[nodiscard]] std::vector<std::int64_t>& labels(Role role) { return labels_[static_cast<std::size_t>(role)]; }
   [[nodiscard]] std::vector<std::string>& texts(Role role) { return texts_[static_cast<std::size_t>(role)]; }
 

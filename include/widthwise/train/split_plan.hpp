@@ -10,8 +10,8 @@ namespace widthwise {
 
 /// Rows of a table: an estimator is fitted to `train` and predicts `test`.
 struct Fold {
-  std::vector<std::size_t> train;
-  std::vector<std::size_t> test;
+  std::vector<std::size_t> train;  ///< numbers of rows
+  std::vector<std::size_t> test;   ///< likewise
 };
 
 /// The rows of one calibrated model: those of the whole fit or, with cross-calibration, of one of its folds. Each row
@@ -40,7 +40,7 @@ struct SplitPlan {
 
 /// Predictions of an estimator that was fitted by a plan.
 struct PlannedPredictions {
-  const SplitPlan& plan;
+  const SplitPlan& plan;  ///< borrowed
   /// For each part n predictions, or n x 2 of quantiles; rows that are not predicted may have any value.
   std::vector<std::span<const double>> values;
 };
