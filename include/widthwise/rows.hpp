@@ -79,6 +79,7 @@ class RoleColumns {
   [[nodiscard]] std::vector<double>& numbers(Role role) { return numbers_[static_cast<std::size_t>(role)]; }
   /// The column of a role with labels.
   [[nodiscard]] std::vector<std::int64_t>& labels(Role role) { return labels_[static_cast<std::size_t>(role)]; }
+  /// The column of a role with text.
   [[nodiscard]] std::vector<std::string>& texts(Role role) { return texts_[static_cast<std::size_t>(role)]; }
 
   /// Set the columns of rows to these; valid as long as this object.
