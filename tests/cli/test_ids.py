@@ -35,7 +35,7 @@ def change(program, name, column, row, value):
 def test_the_model_names_the_column_and_does_not_learn_from_it(ordered):
     model = ordered.ok("inspect", "model.safetensors", "--json").json
     assert model["id"] == "order" and model["features"] == ["x"]
-    assert "ids          column 'order'" in ordered.ok("inspect", "model.safetensors").out
+    assert "ids column 'order'" in " ".join(ordered.ok("inspect", "model.safetensors").out.split())
 
 
 def test_predict_copies_ids(ordered):
@@ -52,19 +52,19 @@ def test_predict_copies_ids(ordered):
 def test_messages_name_ids(ordered):
     change(ordered, "fit.csv", "y", 16, float("nan"))
     arguments = ["changed.csv" if each == "fit.csv" else each for each in FIT]
-    error = ordered.fails(4, *arguments, "-o", "other.safetensors")
+    error = ordered.fails(1, *arguments, "-o", "other.safetensors")
     assert "changed.csv: row 17, id A-1016: 'y' is missing; remove the rows without an outcome" in error
     change(ordered, "fit.csv", "y", 16, -5.0)
-    error = ordered.fails(4, *arguments, "--outcome-range", "0", "inf", "-o", "other.safetensors")
+    error = ordered.fails(1, *arguments, "--outcome-range", "0,", "-o", "other.safetensors")
     assert "row 17, id A-1016 is -5" in error
     change(ordered, "more.csv", "y", 3, float("inf"))
-    error = ordered.fails(4, "calibrate", "model.safetensors", "changed.csv", "-o", "other.safetensors")
+    error = ordered.fails(1, "calibrate", "model.safetensors", "changed.csv", "-o", "other.safetensors")
     assert "changed.csv: row 4, id A-2003: 'y' is infinite" in error
     change(ordered, "more.csv", "order", 3, None)
     table = read(ordered.folder / "changed.csv").to_pydict()
     table["y"][3] = float("nan")
     write(pa.table(table), ordered.folder / "changed.csv")
-    error = ordered.fails(4, "evaluate", "model.safetensors", "changed.csv")
+    error = ordered.fails(1, "evaluate", "model.safetensors", "changed.csv")
     assert "changed.csv: row 4: 'y' is missing" in error
 
 
