@@ -107,7 +107,7 @@ class FittedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
             model = now._fitted_predictor()._model.for_rows_of(population, replace)
             groups, weights = column_of(model, X, groups), _weights.column_of(model, X, weights)
             clusters = cluster_column_of(model, X, clusters)
-            ids = ids_of(model, X, ids, len(_tables.outcomes(y)))
+            ids = ids_of(model, X, ids)
             X, predictions = now._inputs(X, y_pred)
             self.predictor_ = now.predictor_.calibrated(
                 X,
@@ -276,7 +276,7 @@ class FittedRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
         groups, weights = now._columns(X, groups, weights)
         predictor = now._fitted_predictor()
         clusters = cluster_column_of(predictor._model, X, clusters)
-        names = ids_of(predictor._model, X, ids, len(_tables.outcomes(y)))
+        names = ids_of(predictor._model, X, ids)
         tested = by_of(X, by, len(_tables.outcomes(y)), predictor._labelled())
         X, predictions = now._inputs(features_without(X, by, predictor.features), y_pred)
         return predictor.evaluate(
