@@ -366,8 +366,8 @@ class Predictor(HasModel):
         found = column_of(model, X, groups)
         ratios = _weights.column_of(model, X, weights)
         blocks = cluster_column_of(model, X, clusters)
-        names = ids_of(model, X, ids, len(_tables.outcomes(y)))
         inputs = inputs_of(model, X, y_pred)
+        names = ids_of(model, X, ids, inputs[0].rows)
         add_rows(model, shard, *inputs, found, y, key, weights=ratios, clusters=blocks, ids=names)
         return Predictor._of(model.with_calibration(shard), self._origin)
 

@@ -72,7 +72,9 @@ def test_weights_reach_the_estimator():
 
 def test_parameters_without_an_estimator_to_fit_are_refused():
     X, y = rows_of()
-    with pytest.raises(ValueError, match="marks: parameters for fit of the estimator, but there is no estimator to fit"):
+    with pytest.raises(
+        ValueError, match="marks: parameters for fit of the estimator, but there is no estimator to fit"
+    ):
         regressor(None).fit(X, y, marks=X[:, 0])
     prefit = WidthwiseRegressor(LinearRegression().fit(X, y), prefit=True)
     with pytest.raises(ValueError, match="no estimator to fit"):
