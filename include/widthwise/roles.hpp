@@ -117,9 +117,9 @@ enum class Choice {
 
 /// A role or a choice.
 struct Part {
-  /// A part is either, without a conversion in the text.
+  /// Implicit, so that functions accept a role where they expect a part.
   constexpr Part(Role role) : index(static_cast<std::size_t>(role)) {}  // NOLINT
-  /// The same.
+  /// Likewise for a choice.
   constexpr Part(Choice choice) : index(kRoles + static_cast<std::size_t>(choice)) {}  // NOLINT
 
   bool operator==(const Part&) const = default;  ///< whether both are the same
