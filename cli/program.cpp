@@ -13,7 +13,7 @@
 
 #include "base/file.hpp"
 #include "base/layout.hpp"
-#include "base/user_message.hpp"
+#include "base/text.hpp"
 #include "help.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"

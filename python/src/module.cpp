@@ -7,7 +7,7 @@
 
 #include "base/file.hpp"
 #include "base/printable.hpp"
-#include "base/user_message.hpp"
+#include "base/text.hpp"
 #include "bindings.hpp"
 
 namespace widthwise::python {

@@ -10,9 +10,9 @@
 
 #include <widthwise/error.hpp>
 
-#include "base/checksum.hpp"
 #include "base/file.hpp"
 #include "base/file_contents.hpp"
+#include "base/hash.hpp"
 #include "base/message.hpp"
 #include "base/safetensors_sax.hpp"
 #include "base/text.hpp"

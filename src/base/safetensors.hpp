@@ -15,7 +15,7 @@
 /// Safetensors: an 8-byte little-endian length, a JSON header of that length with texts ("__metadata__") and the type,
 /// shape and offsets of every array, then the arrays. Many tools read this format, and it contains no executable code.
 ///
-/// A sealed file has the text "checksum": 16 hexadecimal digits, the checksum (checksum.hpp) of all bytes of the file,
+/// A sealed file has the text "checksum": 16 hexadecimal digits, the checksum (hash.hpp) of all bytes of the file,
 /// computed with zeros in place of these digits.
 namespace widthwise::internal {
 

@@ -3,7 +3,18 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <string>
 #include <utility>
+#include <widthwise/error.hpp>
+
+namespace widthwise {
+
+void report(const ProgressCallback& callback, const Progress& progress) {
+  if (!callback || callback(progress)) return;
+  throw Error(ErrorCode::kCancelled, std::string(progress.stage) + ": cancelled");
+}
+
+}  // namespace widthwise
 
 namespace widthwise::internal {
 namespace {

@@ -9,8 +9,6 @@
 
 #include <widthwise/random.hpp>
 
-#include "base/user_message.hpp"
-
 namespace widthwise {
 namespace {
 

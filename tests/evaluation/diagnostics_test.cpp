@@ -12,7 +12,6 @@
 #include <widthwise/error.hpp>
 #include <widthwise/random.hpp>
 
-#include "evaluation/diagnostics/min_mean_run.hpp"
 #include "evaluation/diagnostics/slab_search.hpp"
 #include "support/errors.hpp"
 #include "support/intervals.hpp"

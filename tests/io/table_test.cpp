@@ -31,8 +31,7 @@
 
 #include "base/text.hpp"
 #include "io/table/cell.hpp"
-#include "io/table/quotes.hpp"
-#include "io/table/separator.hpp"
+#include "io/table/csv_text.hpp"
 #include "support/errors.hpp"
 #include "support/numbers.hpp"
 

@@ -20,8 +20,8 @@
 #include <widthwise/train/communicator.hpp>
 #include <widthwise/version.hpp>
 
-#include "base/checksum.hpp"
 #include "base/file.hpp"
+#include "base/hash.hpp"
 #include "base/words.hpp"
 #include "support/allocation_counter.hpp"
 #include "support/bit_flips.hpp"

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "support/folder_test.hpp"
-#include "train/engines/threads/quota.hpp"
+#include "train/engines/threads/process.hpp"
 
 namespace widthwise {
 namespace {

@@ -1,23 +1,60 @@
 #include <algorithm>
 #include <atomic>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <widthwise/error.hpp>
+#include <widthwise/io/table.hpp>
 
 #include "base/message.hpp"
 #include "io/table/arrow_library.hpp"
 #include "io/table/cell.hpp"
-#include "io/table/column_summary.hpp"
+#include "io/table/cells.hpp"
+#include "io/table/csv_text.hpp"
 #include "io/table/errors.hpp"
-#include "io/table/quotes.hpp"
+#include "io/table/missing.hpp"
 #include "io/table/reader.hpp"
-#include "io/table/separator.hpp"
 
 namespace widthwise::internal {
 namespace {
+
+/// What the cells of a column of a CSV file are; missing ones do not count.
+struct ColumnSummary {
+  std::uint64_t numbers = 0;
+  std::uint64_t texts = 0;
+  std::uint64_t decimal_commas = 0;  ///< numbers but for the decimal comma; not among the other two
+  std::optional<UnreadableCell> unreadable = std::nullopt;  ///< the first cell that is not a number
+
+  /// Numbers with decimal commas make a column numeric, so that reading it is an error that names one of them.
+  [[nodiscard]] ColumnKind kind() const {
+    return texts > 0 && texts >= numbers + decimal_commas ? ColumnKind::kText : ColumnKind::kNumber;
+  }
+};
+
+ColumnSummary summary_of(const Cells& cells, const MissingMarkers& markers) {
+  ColumnSummary summary;
+  for (std::int64_t i = 0; i < cells.rows; ++i) {
+    const std::string_view cell = cells.text_at(i);
+    if (!markers.empty() && markers.contains(cell)) continue;
+    if (const std::optional<double> number = number_in_cell(cell)) {
+      if (!std::isnan(*number)) ++summary.numbers;
+      continue;
+    }
+    const bool decimal_comma = has_decimal_comma(cell);
+    ++(decimal_comma ? summary.decimal_commas : summary.texts);
+    if (summary.unreadable) continue;
+    constexpr std::size_t kMaxShown = 60;
+    summary.unreadable =
+        UnreadableCell{static_cast<std::uint64_t>(i), std::string(cell.substr(0, kMaxShown)), decimal_comma};
+  }
+  return summary;
+}
 
 /// Bytes parsed at once, which is also the maximum length of a line.
 constexpr std::int32_t kBlockBytes = 1 << 20;

@@ -15,8 +15,7 @@
 
 #include <sys/stat.h>
 
-#include "train/engines/threads/fork.hpp"
-#include "train/engines/threads/quota.hpp"
+#include "train/engines/threads/process.hpp"
 #include "train/engines/threads/waiting.hpp"
 
 namespace widthwise::internal {

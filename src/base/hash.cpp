@@ -1,4 +1,4 @@
-#include "base/checksum.hpp"
+#include "base/hash.hpp"
 
 #define XXH_INLINE_ALL  // header-only: no library at run time, no exported symbols
 #include <xxhash.h>

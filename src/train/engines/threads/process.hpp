@@ -12,4 +12,9 @@ namespace widthwise::internal {
 /// and idle threads (waiting.hpp) need the number too.
 [[nodiscard]] std::optional<std::size_t> quota_processors(const std::filesystem::path& cgroups);
 
+/// Whether this process was forked, without exec, from one that had threads and libgomp. Only the forking thread
+/// survives, but libgomp is not aware of this: training with several threads would wait indefinitely for the threads of
+/// the parent. Other OpenMP runtimes handle forks themselves.
+[[nodiscard]] bool threads_lost_in_fork();
+
 }  // namespace widthwise::internal
