@@ -1,4 +1,3 @@
-#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -10,10 +9,9 @@
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
-#include <widthwise/train/fit.hpp>
+#include <widthwise/row_checks.hpp>
 
 #include "base/message.hpp"
-#include "base/row_sample.hpp"
 #include "command.hpp"
 #include "conformal/outcomes.hpp"
 #include "options.hpp"
@@ -38,47 +36,6 @@ struct CalibrateArguments {
   bool json = false;
 };
 
-/// |y - f(x)| of a sample of the rows, in constant memory.
-class ResidualSample {
- public:
-  explicit ResidualSample(const Model& model) : model_(model) {}
-
-  void add(const Rows& rows, std::span<const double> outcomes) {
-    const std::size_t columns = rows.x.columns();
-    places_.clear();
-    x_.clear();
-    predictions_.clear();
-    outcomes_.clear();
-    for (std::size_t i = 0; i < outcomes.size(); ++i) {
-      const std::size_t place = sample_.place_of_next();
-      if (place == internal::RowSample::kNowhere) continue;
-      places_.push_back(place);
-      x_.insert(x_.end(), rows.x.row(i).begin(), rows.x.row(i).end());
-      const std::span<const double> predicted = rows.slice(i, 1).predictions;  // one number, or two quantiles
-      predictions_.insert(predictions_.end(), predicted.begin(), predicted.end());
-      outcomes_.push_back(outcomes[i]);
-    }
-    std::vector<double> fitted(places_.size());
-    model_.predictions({.x = {x_.data(), places_.size(), columns}, .predictions = predictions_}, fitted);
-    residuals_.resize(sample_.size());
-    for (std::size_t i = 0; i < places_.size(); ++i) residuals_[places_[i]] = std::abs(outcomes_[i] - fitted[i]);
-  }
-
-  [[nodiscard]] std::span<const double> residuals() const { return residuals_; }
-
- private:
-  static constexpr std::size_t kRows = 10'000;
-
-  const Model& model_;
-  internal::RowSample sample_{kRows, 0};
-  std::vector<double> residuals_;
-  // The rows of one batch that enter the sample.
-  std::vector<std::size_t> places_;
-  std::vector<double> x_;
-  std::vector<double> predictions_;
-  std::vector<double> outcomes_;
-};
-
 constexpr const char* kOneRowOneKey = "expected a unique integer per row";
 
 std::string key_text(const DuplicateRowError& error, const CalibrateArguments& arguments) {
@@ -101,9 +58,10 @@ void add_rows(CalibrationUpdate& update, CalibrationShard rows, const CalibrateA
   }
 }
 
-/// Add the rows of the table to a shard, and a sample of their errors to `sample`.
-void read_rows(const Model& model, ModelTable& table, const std::string& target, const CalibrateArguments& arguments,
-               CalibrationShard& shard, ResidualSample& sample) {
+/// The rows of the table, scored.
+CalibrationShard read_rows(const Model& model, ModelTable& table, const std::string& target,
+                           const CalibrateArguments& arguments) {
+  CalibrationShard shard = CalibrationShard::of(model);
   const std::uint64_t first_row = first_row_number(table.reader());
   internal::OutcomesOutside outside(model.parts().outcome_space);
   ProgressBar bar("rows");
@@ -117,16 +75,15 @@ void read_rows(const Model& model, ModelTable& table, const std::string& target,
     if (outside.any()) continue;  // only count further outcomes outside the range
     const auto keys = table.batch().keys();
     try {
-      model.calibrate(shard.calibration, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
+      shard.add(model, rows, outcomes, keys.empty() ? RowNumbers(first_row + row) : RowNumbers(keys));
     } catch (const DuplicateRowError& error) {  // without keys, no two rows of a table have one number
       throw internal::make_error(ErrorCode::kDuplicateRows, "{}: two rows have key {}; {}", arguments.table,
                                  key_text(error, arguments), kOneRowOneKey);
     }
-    model.sketch(shard.sketch, rows, outcomes);
-    if (!model.parts().fit_residuals.empty()) sample.add(rows, outcomes);
   }
   outside.require_none(fmt::format("{}: '{}'", table.file().string(), target));
   if (table.rows_read() == 0) throw Error(ErrorCode::kBadData, table.file().string() + ": no rows");
+  return shard;
 }
 
 void emit(const CalibrateArguments& arguments, const CalibrationShard& shard) {
@@ -154,11 +111,9 @@ void run(const CalibrateArguments& arguments) {
   if (!arguments.key.empty()) reader->select_key(arguments.key);
   ModelTable table(model, arguments.table, std::move(reader), {target}, {}, RowUse::kCalibrate);
 
-  CalibrationShard shard = CalibrationShard::of(model);
-  ResidualSample sample(model);
-  read_rows(model, table, target, arguments, shard, sample);
   CalibrationUpdate update(model, alone, "--replace");
-  add_rows(update, std::move(shard), arguments);
+  add_rows(update, read_rows(model, table, target, arguments), arguments);
+  const std::string warning = check_in_sample(model, update.rows().residuals).warning();
 
   if (!arguments.emit.empty()) {
     emit(arguments, update.rows());
@@ -173,7 +128,7 @@ void run(const CalibrateArguments& arguments) {
                                                                       !calibrated.scheme().weighs_new_rows()});
   }
   table.warn_of_labels();
-  if (const std::string text = check_in_sample(model, sample.residuals()).warning(); !text.empty()) warn(text);
+  if (!warning.empty()) warn(warning);
 }
 
 void declare(CLI::App& command, CalibrateArguments& arguments) {

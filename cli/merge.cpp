@@ -6,6 +6,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/report.hpp>
+#include <widthwise/row_checks.hpp>
 
 #include "base/message.hpp"
 #include "command.hpp"
@@ -25,8 +26,8 @@ struct MergeArguments {
   bool json = false;
 };
 
-/// The model with the rows of the shards, in addition to its own or, with --replace, alone.
-Model merged(const Model& model, const MergeArguments& arguments) {
+/// The rows of the shards, in addition to those of the model or, with --replace, alone.
+CalibrationUpdate merged(const Model& model, const MergeArguments& arguments) {
   CalibrationUpdate update(model, arguments.replace, "--replace");
   for (const std::string& file : arguments.shards) {
     CalibrationShard shard = load_shard(file);
@@ -42,7 +43,7 @@ Model merged(const Model& model, const MergeArguments& arguments) {
       throw Error(error.code(), fmt::format("{}: {}", file, error.what()));
     }
   }
-  return std::move(update).finish();
+  return update;
 }
 
 void run(const MergeArguments& arguments) {
@@ -51,7 +52,9 @@ void run(const MergeArguments& arguments) {
   const auto lock = lock_for_update(arguments.model, written);
   const Model before_rows = load(arguments.model);
   const Model model = for_rows_of(before_rows, arguments.population, arguments.replace);
-  const Model calibrated = merged(model, arguments);
+  CalibrationUpdate update = merged(model, arguments);
+  const std::string warning = check_in_sample(model, update.rows().residuals).warning();
+  const Model calibrated = std::move(update).finish();
   save(calibrated, written);
   const std::uint64_t before = arguments.replace ? 0 : model.parts().calibration.rows_seen();
   print_report(arguments.json, CalibrationReport{.model = calibrated,
@@ -59,6 +62,7 @@ void run(const MergeArguments& arguments) {
                                                  .rows_added = calibrated.parts().calibration.rows_seen() - before,
                                                  .weights_dropped = before_rows.scheme().weighs_new_rows() &&
                                                                     !calibrated.scheme().weighs_new_rows()});
+  if (!warning.empty()) warn(warning);
 }
 
 void declare(CLI::App& command, MergeArguments& arguments) {

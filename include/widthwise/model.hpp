@@ -252,18 +252,14 @@ class Model {
   /// is NaN.
   void scores(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
-  /// Write the scores of n rows for a calibration, and on which side of the prediction their outcomes lie. Throws like
-  /// calibrate.
-  void score_rows(const Rows& rows, std::span<const double> outcomes, RowNumbers numbers, std::span<double> scores,
-                  std::span<bool> above) const;
-
   /// Add n rows, which nothing was fitted on, to a calibration: all of them or, if it throws, none. Throws kNotFinite,
   /// with the row, if there is no score; kBadData for outcomes outside the range; kInvalidArgument for rows with groups
   /// and a calibration or a model without groups, or the reverse, and likewise for clusters; like check_new_clusters
   /// for clusters that fitted the model. A table can be added in several calls. Row numbers are either consecutive over
-  /// these calls, or keys of the rows; with keys, neither order nor partition changes the calibration.
-  void calibrate(Calibration& calibration, const Rows& rows, std::span<const double> outcomes,
-                 RowNumbers numbers) const;
+  /// these calls, or keys of the rows; with keys, neither order nor partition changes the calibration. f(x) is written
+  /// to `predictions` (n), unless it is empty.
+  void calibrate(Calibration& calibration, const Rows& rows, std::span<const double> outcomes, RowNumbers numbers,
+                 std::span<double> predictions = {}) const;
 
   /// Add n rows with outcomes y (n) to a sketch, by the model's features and the outcome.
   void sketch(RowSketch& sketch, const Rows& rows, std::span<const double> outcomes) const;

@@ -60,12 +60,21 @@ class ModelFileLock {
 
 /// The scores of some of the calibration rows of a model, computed on one of several machines.
 ///
-/// Each machine adds its rows to `calibration` with Model::calibrate and unique keys. The shards are then merged into
-/// the model. The result is byte-identical for any partition of the rows and any order of the shards.
+/// Each machine adds its rows with unique keys. The shards are then merged into the model. The result is byte-identical
+/// for any partition of the rows and any order of the shards.
 struct CalibrationShard {
+  /// Number of rows whose residuals are kept.
+  static constexpr std::uint64_t kResiduals = 10'000;
+
   std::uint64_t scores_of = 0;     ///< score_fingerprint of the model; 0 for scores that no model gave
   Calibration calibration = {};    ///< with keys as row numbers; scores in units of the model
   RowSketch sketch = RowSketch();  ///< of the rows; empty if unknown
+  /// |y - f(x)| of a sample of the rows that were added, as check_in_sample compares them; empty if unknown.
+  Calibration residuals = Calibration({.capacity = kResiduals});
+
+  /// Score rows with a model, which nothing was fitted on, and add them: all of them or, if it throws, none. Throws
+  /// like Model::calibrate.
+  void add(const Model& model, const Rows& rows, std::span<const double> outcomes, RowNumbers numbers);
 
   /// An empty shard for the scores of this model, with the options of its calibration.
   [[nodiscard]] static CalibrationShard of(const Model& model);

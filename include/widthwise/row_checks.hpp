@@ -167,4 +167,28 @@ struct SeenRows {
 /// that discards that set, for the message.
 void require_new_rows(const Model& model, const RowSketch& rows, const RowSketch& calibrated, std::string_view replace);
 
+/// ModelParts::fit_residuals of fitting rows with these residuals y - f(x): their absolute values, ascending, or 1024
+/// quantiles of them.
+[[nodiscard]] std::vector<double> residual_quantiles(std::span<const double> residuals);
+
+/// Compare the training residuals with those of calibration rows: the one-sided Smirnov distances in both directions,
+/// and the bound that equally distributed residuals exceed with a probability of at most `failure`.
+struct InSampleCheck {
+  double distance = 0;  ///< by which the training residuals are smaller; large if they were in-sample
+  /// By which the calibration residuals are smaller; large if they are in-sample. 0 for models trained by folds, whose
+  /// residuals are expected to be larger than those of the deployed model.
+  double distance_below = 0;
+  double bound = 0;  ///< for either distance; 0 if nothing could be compared
+  [[nodiscard]] bool suspicious() const { return distance > bound; }  ///< fit may have had in-sample predictions
+  /// Whether the base model may have been trained on the calibration rows.
+  [[nodiscard]] bool calibration_suspicious() const { return distance_below > bound; }
+
+  /// A warning for the user; empty if neither is suspicious.
+  [[nodiscard]] std::string warning() const;
+};
+
+/// The check of calibration rows by a sample of their |y - f(x)| (CalibrationShard::residuals). Not suspicious for a
+/// model with clusters, because the bound needs independent rows.
+[[nodiscard]] InSampleCheck check_in_sample(const Model& model, const Calibration& residuals, double failure = 1e-6);
+
 }  // namespace widthwise

@@ -56,28 +56,16 @@ void add_rows(SharedShard& shared, const Model& model, const GivenRows& given,
   locked(
       [&](CalibrationShard& shard) {
         CalibrationShard added{.scores_of = replace ? score_fingerprint(model) : shard.scores_of,
-                               .calibration = Calibration(shard.calibration.options()),
-                               .sketch = sketch_of(model, table, outcomes)};
-        if (replace) {
-          require_scores_of(shard, added.scores_of);
-          require_new_rows(model, added.sketch, shard.sketch, *replace);
-        }
+                               .calibration = Calibration(shard.calibration.options())};
+        if (replace) require_scores_of(shard, added.scores_of);
         // Check all outcomes first, so that the message can name all rows, by key or position.
         model.check_outcomes(outcomes, given.columns.has_keys() ? numbers : RowNumbers(1), rows.columns.ids);
         model.check_new_clusters(rows.columns.clusters);
-        const std::size_t n = table.rows();
-        std::vector<double> scores(n);
-        const auto above = std::make_unique<bool[]>(n);
-        std::vector<double> ratios(model.scheme().weighs_new_rows() ? n : 0);
         rows.for_each_part_when_released([&](const widthwise::Rows& part, std::size_t first) {
           const std::size_t count = part.x.rows();
-          model.score_rows(part, outcomes.subspan(first, count), numbers.part(first, count),
-                           std::span(scores).subspan(first, count), {above.get() + first, count});
-          if (!ratios.empty()) model.weights(part, std::span(ratios).subspan(first, count));
+          added.add(model, part, outcomes.subspan(first, count), numbers.part(first, count));
         });
-        const widthwise::Rows& columns = rows.columns;
-        added.calibration.add(numbers, scores, {above.get(), n}, ratios, columns.groups, columns.clusters);
-        if (columns.labels != nullptr) added.calibration.name_groups(*columns.labels);
+        if (replace) require_new_rows(model, added.sketch, shard.sketch, *replace);
         merge_shard(shard, std::move(added));
       },
       shared);
@@ -207,7 +195,6 @@ void bind_calibration(nb::module_& module) {
       .def_prop_ro("weighted", &weighs_new_rows)
       .def_prop_ro("clustered", [](const SharedShard& self) { return reads(self, Role::kCluster); })
       .def_prop_ro("clusters", &of_calibration<&Calibration::clusters>)
-      .def_prop_ro("seed", [](const SharedShard& self) { return of_calibration<&Calibration::options>(self).seed; })
       .def("scores", &scores, nb::arg("group") = 0)
       .def("find_group", &find_group, nb::arg("label"))
       .def("sorted", &sorted, nb::arg("guarantee") = Guarantee().to_string(),

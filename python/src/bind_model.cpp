@@ -14,7 +14,6 @@
 #include "objective.hpp"
 #include "rows.hpp"
 #include "table.hpp"
-#include "train/fit/residual_quantiles.hpp"
 
 namespace widthwise::python {
 namespace {
@@ -281,10 +280,10 @@ void check_new_rows(const Model& model, const SharedShard& rows) {
   locked([&](const CalibrationShard& shard) { require_new_rows(model, shard.sketch, RowSketch(), ""); }, rows);
 }
 
-/// A warning if the residuals of calibration rows are larger or smaller than those of the fit by more than chance; else
-/// empty.
-std::string in_sample_warning(const Model& model, const Doubles& fresh_residuals) {
-  return check_in_sample(model, span_of(fresh_residuals)).warning();
+/// A warning if the residuals of the rows that were added to a shard are larger or smaller than those of the fit by
+/// more than chance; else empty.
+std::string in_sample_warning(const Model& model, const SharedShard& rows) {
+  return locked([&](const CalibrationShard& shard) { return check_in_sample(model, shard.residuals).warning(); }, rows);
 }
 
 Model with_notes(const Model& model, const std::map<std::string, std::string>& notes) {
@@ -386,7 +385,7 @@ Model from_trained(std::shared_ptr<const RowFunction> localizer, const std::stri
                           .rule = objective.resolved.rule,
                           .unit = rows.unit,
                           .levels = {0.9},
-                          .fit_residuals = internal::residual_quantiles(span_of(rows.residuals)),
+                          .fit_residuals = residual_quantiles(span_of(rows.residuals)),
                           .fit_rows = rows.residuals.size(),
                           .notes = {{"goal", objective.resolved.goal.to_string()}, {"localizer", name}}});
 }
@@ -527,7 +526,7 @@ void bind_model(nb::module_& module) {
             return self.scheme().infinite_warning(self.parts().calibration, level);
           },
           nb::arg("level"))
-      .def("in_sample_warning", &in_sample_warning, nb::arg("fresh_residuals"))
+      .def("in_sample_warning", &in_sample_warning, nb::arg("shard"))
       .def("to_bytes", &to_bytes)
       .def_static("from_bytes", &from_bytes, nb::arg("data"))
       .def_static("from_xgboost", &from_xgboost, nb::arg("saved"), nb::arg("objective"), nb::arg("rows"))

@@ -197,17 +197,12 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Shard:
-    """Result of one machine: a calibration shard, a sample of |y - prediction|, counts of categories (JSON), or an error
-    message."""
+    """Result of one machine: a calibration shard, counts of categories (JSON), or an error message."""
 
     scores: bytes = b""
-    residuals: bytes = b""
     categories: str = ""
     problem: str = ""
 
-
-# Number of rows whose errors are compared with those of the fit.
-_RESIDUALS = 10_000
 
 # Number of shards merged at a time; each may contain a sample of a million rows.
 MERGED_AT_ONCE = 8
@@ -286,7 +281,7 @@ class Calibrating:
             calibrated = model.add_shard(scored.scores, replace, "replace=True")
         except ValueError as error:
             raise ValueError(self._text(error)) from None
-        if warning := model.in_sample_warning(scored.residuals.scores()):
+        if warning := model.in_sample_warning(scored.scores):
             warn(warning)
         return Predictor._of(calibrated, predictor._origin)
 
@@ -297,17 +292,18 @@ class Calibrating:
         keys = _tables.keys(np.asarray(batch[self.key]), table.rows, f"column {self.key!r}, the key,")
         outcomes = _number(batch, self.target)
         predictions = _predictions(model, batch)
-        made = model.predictions(table, predictions)
         _check_finite(keys, outcomes, self.target)
-        _check_finite(keys, made, model.prediction or "the prediction")
         outcomes = np.ascontiguousarray(outcomes)
         groups = for_calibration(_labels(batch, self.groups, "groups"), table.rows)
         numbers, labels = (None, None) if groups is None else groups
         weights = _weights(model, batch)
         blocks = cluster_numbers(_labels(batch, self.clusters, "clusters"), table.rows)
         columns = {"groups": numbers, "labels": labels, "weights": weights, "clusters": blocks, "keys": keys}
-        scored.scores.add_rows(model, _core.Rows(table, outcomes, predictions, **columns))
-        scored.residuals.add(np.abs(outcomes - made), keys=keys)
+        try:
+            scored.scores.add_rows(model, _core.Rows(table, outcomes, predictions, **columns))
+        except ValueError:
+            _check_finite(keys, model.predictions(table, predictions), model.prediction or "the prediction")
+            raise
         scored.add_categories(table.unknown_labels)
 
     def _text(self, error: ValueError) -> str:
@@ -327,29 +323,24 @@ class _Scored:
     """Accumulator for the content of a Shard."""
 
     scores: _core.CalibrationShard
-    residuals: _core.CalibrationShard
     categories: dict[str, _core.UnknownLabels] = field(default_factory=dict)  # by the names of their columns
 
     @classmethod
     def like(cls, model: _core.Model) -> _Scored:
-        scores = _core.CalibrationShard.of(model)
-        return cls(scores, _core.CalibrationShard(_RESIDUALS, scores.seed))
+        return cls(_core.CalibrationShard.of(model))
 
     @classmethod
     def of(cls, shard: Shard) -> _Scored:
-        scored = cls(
-            _core.CalibrationShard.from_bytes(shard.scores), _core.CalibrationShard.from_bytes(shard.residuals)
-        )
+        scored = cls(_core.CalibrationShard.from_bytes(shard.scores))
         scored.add_categories(_core.UnknownLabels.of(state) for state in json.loads(shard.categories))
         return scored
 
     def packed(self) -> Shard:
         categories = json.dumps([labels.state for labels in self.categories.values()])
-        return Shard(self.scores.to_bytes(), self.residuals.to_bytes(), categories)
+        return Shard(self.scores.to_bytes(), categories)
 
     def merge(self, other: _Scored) -> None:
         self.scores.merge(other.scores)
-        self.residuals.merge(other.residuals)
         self.add_categories(other.categories.values())
 
     def add_categories(self, found: Iterable[_core.UnknownLabels]) -> None:

@@ -149,6 +149,5 @@ def add_rows(
     blocks = cluster_numbers(clusters, table.rows)
     columns = {"groups": numbers, "labels": labels, "weights": ratios, "clusters": blocks, "ids": ids}
     shard.add_rows(model, _core.Rows(table, outcomes, y_pred, keys=keys, first_row=first_row, **columns), replace)
-    residuals = outcomes - model.predictions(table, y_pred)
-    if warning := model.in_sample_warning(residuals):
+    if warning := model.in_sample_warning(shard):
         warn(warning)

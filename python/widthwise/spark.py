@@ -28,7 +28,6 @@ __all__ = ["calibrate", "predict_interval"]
 _SHARD = types.StructType(
     [
         types.StructField("scores", types.BinaryType()),
-        types.StructField("residuals", types.BinaryType()),
         types.StructField("categories", types.StringType()),
         types.StructField("problem", types.StringType()),
     ]
@@ -66,9 +65,7 @@ class _Spark(DistributedSystem):
             while count > MERGED_AT_ONCE:
                 count = -(-count // MERGED_AT_ONCE)
                 shards = shards.repartition(count).mapInArrow(merged, _SHARD)
-            return [
-                Shard(bytes(row.scores), bytes(row.residuals), row.categories, row.problem) for row in shards.collect()
-            ]
+            return [Shard(bytes(row.scores), row.categories, row.problem) for row in shards.collect()]
         finally:
             made.unpersist()
 
@@ -94,7 +91,7 @@ def _ship(frame: Any, predictor: Predictor) -> Shipment:
 
 
 def _to_arrow(shard: Shard) -> Any:
-    columns = [pa.array([value]) for value in (shard.scores, shard.residuals, shard.categories, shard.problem)]
+    columns = [pa.array([value]) for value in (shard.scores, shard.categories, shard.problem)]
     return pa.RecordBatch.from_arrays(columns, names=[field.name for field in _SHARD.fields])
 
 

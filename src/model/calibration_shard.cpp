@@ -1,7 +1,9 @@
 #include <widthwise/model_file.hpp>
 
+#include <cmath>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include <widthwise/error.hpp>
 #include <widthwise/row_checks.hpp>
@@ -15,8 +17,8 @@
 #include "model/model_file/texts.hpp"
 
 // Texts: "calibration_shard", the format, which models do not have; "widthwise", the version that wrote it;
-// "scores_of", a number; "checksum" (safetensors.hpp). Arrays: "calibration", and "sketch", which is absent if it is
-// empty.
+// "scores_of", a number; "checksum" (safetensors.hpp). Arrays: "calibration", "sketch" and "residuals", of which the
+// last two are absent if they are empty.
 namespace widthwise {
 namespace {
 
@@ -43,6 +45,18 @@ void check_format(std::span<const std::byte> bytes) {
   if (number != kShardFormat) refuse(fmt::format("expected shard format {}, found {}", kShardFormat, number));
 }
 
+/// The residuals of the rows of both shards.
+Calibration merged_residuals(const CalibrationShard& into, const CalibrationShard& shard) {
+  Calibration residuals = into.residuals;
+  try {
+    residuals.merge(shard.residuals);
+  } catch (const DuplicateRowError&) {
+    Calibration(into.calibration).merge(shard.calibration);  // whose message names the group or cluster of the row
+    throw;
+  }
+  return residuals;
+}
+
 /// Merge a shard of the same model: all of its rows or, if one is rejected, none.
 void merge_rows(CalibrationShard& into, CalibrationShard shard) {
   const Calibration::Options& expected = into.calibration.options();
@@ -53,8 +67,21 @@ void merge_rows(CalibrationShard& into, CalibrationShard shard) {
   }
   RowSketch sketch = into.sketch;
   sketch.merge(shard.sketch);
+  Calibration residuals = merged_residuals(into, shard);
   into.calibration.merge(std::move(shard.calibration));
   into.sketch = std::move(sketch);
+  into.residuals = std::move(residuals);
+}
+
+Calibration read_residuals(std::span<const std::byte> bytes) {
+  Calibration residuals = Calibration::deserialise(bytes);
+  const Calibration::Options expected = CalibrationShard().residuals.options();
+  const Calibration::Options& found = residuals.options();
+  if (found.capacity != expected.capacity || found.seed != expected.seed) {
+    refuse(fmt::format("invalid residuals: expected capacity {} and seed {}; found capacity {} and seed {}",
+                       expected.capacity, expected.seed, found.capacity, found.seed));
+  }
+  return residuals;
 }
 
 CalibrationShard read_shard(std::span<const std::byte> bytes) {
@@ -67,6 +94,7 @@ CalibrationShard read_shard(std::span<const std::byte> bytes) {
   if (shard.scores_of == 0) refuse("invalid scores_of 0; expected the fingerprint of a model");
   shard.calibration = Calibration::deserialise(reader.take<std::byte>("calibration"));
   if (reader.has("sketch")) shard.sketch = RowSketch::deserialise(reader.take<std::byte>("sketch"));
+  if (reader.has("residuals")) shard.residuals = read_residuals(reader.take<std::byte>("residuals"));
   reader.expect_nothing_left();
   return shard;
 }
@@ -92,6 +120,14 @@ CalibrationShard CalibrationShard::in(const Model& model) {
   return {.scores_of = score_fingerprint(model),
           .calibration = model.parts().calibration,
           .sketch = model.parts().calibration_sketch};
+}
+
+void CalibrationShard::add(const Model& model, const Rows& rows, std::span<const double> outcomes, RowNumbers numbers) {
+  std::vector<double> errors(rows.x.rows());
+  model.calibrate(calibration, rows, outcomes, numbers, errors);
+  for (std::size_t i = 0; i < errors.size(); ++i) errors[i] = std::abs(outcomes[i] - errors[i]);
+  residuals.add(numbers, errors);
+  model.sketch(sketch, rows, outcomes);
 }
 
 void require_scores_of(const CalibrationShard& shard, std::uint64_t scores_of) {
@@ -139,6 +175,7 @@ std::vector<std::byte> serialise_shard(const CalibrationShard& shard) {
   writer.put_text("scores_of", std::to_string(shard.scores_of));
   writer.put("calibration", shard.calibration.serialise());
   if (!shard.sketch.empty()) writer.put("sketch", shard.sketch.serialise());
+  if (shard.residuals.rows_seen() > 0) writer.put("residuals", shard.residuals.serialise());
   return std::move(writer).finish_sealed();
 }
 

@@ -522,27 +522,20 @@ void Model::scores(const Rows& rows, std::span<const double> outcomes, std::span
   model.scores(rows, outcomes, out);
 }
 
-void Model::score_rows(const Rows& rows, std::span<const double> outcomes, RowNumbers numbers, std::span<double> scores,
-                       std::span<bool> above) const {
+void Model::calibrate(Calibration& calibration, const Rows& rows, std::span<const double> outcomes, RowNumbers numbers,
+                      std::span<double> predictions) const {
   const internal::OneModel& model = predictor_->one("calibration that rows are added to");
   const std::size_t n = rows.x.rows();
   expect_count("outcomes, one per row", outcomes.size(), n);
-  expect_count("output scores, one per row", scores.size(), n);
-  expect_count("output sides, one per row", above.size(), n);
+  expect_count_or_none("output predictions, one per row", predictions.size(), n);
   numbers.check(n, "calibrate");
   scheme_->check_roles(rows, Step::kCalibrate);
   check_new_clusters(rows.clusters);
   check_outcomes(outcomes);
   check(rows);
-  model.score_rows(rows, outcomes, scores, above);
-}
-
-void Model::calibrate(Calibration& calibration, const Rows& rows, std::span<const double> outcomes,
-                      RowNumbers numbers) const {
-  const std::size_t n = rows.x.rows();
   std::vector<double> scores(n);
   const auto above = std::make_unique<bool[]>(n);
-  score_rows(rows, outcomes, numbers, scores, {above.get(), n});
+  model.score_rows(rows, outcomes, {.predictions = predictions, .scores = scores, .above = {above.get(), n}});
   std::vector<double> likelihood_ratios(scheme_->weighs_new_rows() ? n : 0);
   if (!likelihood_ratios.empty()) weights(rows, likelihood_ratios);
   Calibration added(calibration.options());

@@ -292,11 +292,13 @@ void OneModel::scores(const Rows& rows, std::span<const double> outcomes, std::s
   });
 }
 
-void OneModel::score_rows(const Rows& rows, std::span<const double> outcomes, std::span<double> scores,
-                          std::span<bool> above) const {
+void OneModel::score_rows(const Rows& rows, std::span<const double> outcomes, const ScoredRows& out) const {
   for_each_outcome_block(rows, outcomes, [&](const Block& block, std::span<const double> y) {
-    for (std::size_t i = 0; i < y.size(); ++i) above[block.first + i] = y[i] > block.rows.predictions[i];
-    const std::span<double> found = scores.subspan(block.first, y.size());
+    for (std::size_t i = 0; i < y.size(); ++i) out.above[block.first + i] = y[i] > block.rows.predictions[i];
+    if (!out.predictions.empty()) {
+      std::ranges::copy(block.predictions, out.predictions.begin() + static_cast<std::ptrdiff_t>(block.first));
+    }
+    const std::span<double> found = out.scores.subspan(block.first, y.size());
     predictor_.rule().scores(block.rows, y, found);
     const auto missing = std::ranges::find_if(found, [](double score) { return std::isnan(score); });
     if (missing == found.end()) return;

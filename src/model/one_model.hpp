@@ -46,9 +46,15 @@ class OneModel final : public RowPredictor {
   /// Write the scores of Model::scores.
   void scores(const Rows& rows, std::span<const double> outcomes, std::span<double> out) const;
 
-  /// Write the scores and sides of Model::score_rows.
-  void score_rows(const Rows& rows, std::span<const double> outcomes, std::span<double> scores,
-                  std::span<bool> above) const;
+  /// What score_rows writes, for n rows.
+  struct ScoredRows {
+    std::span<double> predictions;  ///< f(x); empty if nobody asks for them
+    std::span<double> scores;       ///< B, in units
+    std::span<bool> above;          ///< whether the outcome is above the prediction
+  };
+
+  /// Score the rows of Model::calibrate.
+  void score_rows(const Rows& rows, std::span<const double> outcomes, const ScoredRows& out) const;
 
   /// Convert predictions to units; NaN, which gives an infinite interval, if they are not finite.
   void to_units(std::span<double> predictions) const;

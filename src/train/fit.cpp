@@ -17,7 +17,6 @@
 #include "train/fit/copies.hpp"
 #include "train/fit/holdout.hpp"
 #include "train/fit/part_of_table.hpp"
-#include "train/fit/residual_quantiles.hpp"
 #include "train/fit/splits.hpp"
 #include "train/fit/steps.hpp"
 #include "train/workers/workers.hpp"
@@ -241,7 +240,6 @@ FitResult fit_split(const FitTable& table, const Splits& splits, const Setting& 
   compare(chosen, goals, holdout, report);
   report.outcome_hints = hints_of(table, options.outcome_space, chosen, unit, workers);
 
-  const auto residuals = internal::sampled_residuals(rows.residuals, splits.fitting(), workers);
   const auto trained = holdout.retrain(chosen);
   RowSketch clusters = internal::sketch_of_clusters(table, splits.seen(), workers);
   const std::uint64_t largest_cluster = table.columns.has(Role::kGroup)
@@ -267,7 +265,7 @@ FitResult fit_split(const FitTable& table, const Splits& splits, const Setting& 
                                 .levels = options.levels,
                                 .calibration = {},
                                 .guarantee = options.guarantee,
-                                .fit_residuals = internal::residual_quantiles(residuals),
+                                .fit_residuals = internal::fit_residuals(rows, splits, workers),
                                 .fit_rows = splits.fitting_rows(),
                                 .fit_sketch = internal::sketch_of(encoded, splits.seen(), workers),
                                 .notes = notes_of(chosen.goal, table, base, localizer, options, settings, workers)});

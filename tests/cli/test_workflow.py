@@ -120,6 +120,9 @@ def test_predictions_that_were_in_sample_are_noticed(homes):
     assert advice[0]["kind"] == "predictions" and "was trained on the fitting or calibration rows" in advice[0]["text"]
     outcome = homes("calibrate", "in_sample.safetensors", "fresh.csv")
     assert outcome.code == 0 and "warning" in outcome.err and "in-sample" in outcome.err
+    assert homes("calibrate", "in_sample.safetensors", "fresh.csv", "--emit", "fresh.shard").err == outcome.err
+    merged = homes("merge", "in_sample.safetensors", "fresh.shard", "--replace")
+    assert merged.code == 0 and merged.err == outcome.err
 
 
 @pytest.mark.parametrize("name", ["homes", "trees"])

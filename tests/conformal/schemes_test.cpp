@@ -173,12 +173,12 @@ Model calibrated(const Model& model, bool merged = false) {
   const Rows rows = columns.rows(model, table, Step::kCalibrate);
   CalibrationShard whole = CalibrationShard::of(model);
   if (!merged) {
-    model.calibrate(whole.calibration, rows, table.y, 0);
+    whole.add(model, rows, table.y, 0);
     return model.with_calibration(std::move(whole.calibration));
   }
   CalibrationShard other = CalibrationShard::of(model);
-  model.calibrate(other.calibration, rows.slice(0, 25), std::span(table.y).first(25), 0);
-  model.calibrate(whole.calibration, rows.slice(25, kTableRows - 25), std::span(table.y).subspan(25), 25);
+  other.add(model, rows.slice(0, 25), std::span(table.y).first(25), 0);
+  whole.add(model, rows.slice(25, kTableRows - 25), std::span(table.y).subspan(25), 25);
   merge_shard(whole, deserialise_shard(serialise_shard(other)));
   return model.with_calibration(std::move(whole.calibration));
 }

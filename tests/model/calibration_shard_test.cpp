@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <filesystem>
 #include <functional>
 #include <string>
@@ -34,9 +37,7 @@ CalibrationShard part_of(const Model& model, const examples::Table& table, std::
   CalibrationShard shard = CalibrationShard::of(model);
   std::vector<std::uint64_t> keys;
   for (std::size_t i = first; i < first + count; ++i) keys.push_back(mix_bits(i));
-  model.calibrate(shard.calibration, {.x = table.matrix().slice(first, count)},
-                  std::span(table.y).subspan(first, count), keys);
-  model.sketch(shard.sketch, {.x = table.matrix().slice(first, count)}, std::span(table.y).subspan(first, count));
+  shard.add(model, {.x = table.matrix().slice(first, count)}, std::span(table.y).subspan(first, count), keys);
   return shard;
 }
 
@@ -62,6 +63,42 @@ TEST(CalibrationShard, FilesAreReadAsTheyWereWritten) {
   EXPECT_EQ(read.scores_of, shard.scores_of);
   EXPECT_EQ(read.calibration, shard.calibration);
   EXPECT_EQ(read.sketch, shard.sketch);
+  EXPECT_EQ(read.residuals, shard.residuals);
+}
+
+TEST(CalibrationShard, KeepsTheResidualsOfASampleOfTheRows) {
+  const Model model = model_of(1);
+  const examples::Table table(300, 3, 2);
+  CalibrationShard shard = part_of(model, table, 0, 300);
+  std::vector<double> predictions(300);
+  model.predictions({.x = table.matrix()}, predictions);
+  std::vector<double> expected;
+  for (std::size_t i = 0; i < 300; ++i) expected.push_back(std::abs(table.y[i] - predictions[i]));
+  std::vector<double> found;
+  for (const CalibrationRow& row : shard.residuals.rows(0)) found.push_back(row.score);
+  std::ranges::sort(expected);
+  std::ranges::sort(found);
+  EXPECT_EQ(found, expected);
+
+  shard.residuals = Calibration({.capacity = 5, .seed = 1});
+  shard.residuals.add(RowNumbers(1), std::vector<double>{1});
+  expect_refusal([&] { (void)deserialise_shard(serialise_shard(shard)); }, "found capacity 5 and seed 1");
+}
+
+TEST(CalibrationShard, RowsAddedTwiceAreNamedWithTheirGroup) {
+  ModelParts parts = model_of(1).parts();
+  parts.columns[Role::kGroup] = "g";
+  const Model model(parts);
+  const examples::Table table(40, 3, 2);
+  const std::vector<std::int64_t> groups(40, 7);
+  CalibrationShard shard = CalibrationShard::of(model);
+  const auto add = [&] { shard.add(model, {.x = table.matrix(), .groups = groups}, table.y, 0); };
+  add();
+  const std::vector<std::byte> before = serialise_shard(shard);
+  EXPECT_NE(message_of(add, ErrorCode::kDuplicateRows).find("to group 7"), std::string::npos);
+  const auto merge = [&] { merge_shard(shard, deserialise_shard(before)); };
+  EXPECT_NE(message_of(merge, ErrorCode::kDuplicateRows).find("to group 7"), std::string::npos);
+  EXPECT_EQ(serialise_shard(shard), before);
 }
 
 TEST(CalibrationShard, OfAnotherModelIsRefused) {
@@ -100,8 +137,7 @@ TEST(CalibrationShard, ModelsTakeRowsThatTheyHaveNotSeen) {
   const Model more = updated(calibrated, false, part_of(model, table, 200, 100));
   EXPECT_EQ(serialise(more), serialise(updated(model, true, part_of(model, table, 0, 300))));
   CalibrationShard other_keys = CalibrationShard::of(model);
-  model.calibrate(other_keys.calibration, {.x = table.matrix()}, table.y, 1);
-  model.sketch(other_keys.sketch, {.x = table.matrix()}, table.y);
+  other_keys.add(model, {.x = table.matrix()}, table.y, 1);
   EXPECT_NE(
       message_of([&] { (void)updated(more, false, other_keys); }, ErrorCode::kDuplicateRows).find("use --replace"),
       std::string::npos);
@@ -142,6 +178,7 @@ TEST(CalibrationShard, TheGoldenFileIsRead) {
   EXPECT_EQ(read.scores_of, golden_shard().scores_of);
   EXPECT_EQ(read.calibration, golden_shard().calibration);
   EXPECT_EQ(read.sketch, golden_shard().sketch);
+  EXPECT_EQ(read.residuals, golden_shard().residuals);
 }
 
 TEST(CalibrationShard, ModelsAndShardsAreDistinguished) {

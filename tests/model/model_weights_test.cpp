@@ -144,8 +144,8 @@ TEST(ModelWeights, ShardsOfAWeightedModelMerge) {
   CalibrationShard all = CalibrationShard::of(model);
   for (const std::size_t first : {0U, 150U}) {
     CalibrationShard shard = CalibrationShard::of(model);
-    model.calibrate(shard.calibration, weighted_rows(model, table, weights).slice(first, 150),
-                    std::span(table.y).subspan(first, 150), first);
+    shard.add(model, weighted_rows(model, table, weights).slice(first, 150), std::span(table.y).subspan(first, 150),
+              first);
     merge_shard(all, deserialise_shard(serialise_shard(shard)));
   }
 

@@ -14,6 +14,7 @@
 #include <widthwise/error.hpp>
 #include <widthwise/evaluation.hpp>
 #include <widthwise/random.hpp>
+#include <widthwise/row_checks.hpp>
 #include <widthwise/row_function.hpp>
 #include <widthwise/train/fit.hpp>
 #include "train/fit/cross_fit.hpp"
@@ -603,8 +604,8 @@ InSampleCheck check_after(double factor, std::uint64_t seed, bool cross_validate
   if (cross_validated) std::swap(given.rows.predictions, given.cv_predictions);
   const Model model = fit(given, nullptr, nullptr, {.score_transform = "identity", .calibration_size = 0}).model;
   const NoisyTable fresh(700, 5000 + seed);
-  std::vector<double> residuals;
-  for (std::size_t i = 0; i < 700; ++i) residuals.push_back(fresh.y[i] - fresh.predictions[i]);
+  Calibration residuals;
+  for (std::size_t i = 0; i < 700; ++i) residuals.add(i, {.score = std::abs(fresh.y[i] - fresh.predictions[i])});
   return check_in_sample(model, residuals, 0.01);
 }
 

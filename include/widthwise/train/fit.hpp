@@ -164,23 +164,4 @@ inline constexpr std::uint64_t kFewRows = 300;
 /// calibration set to calibration set; else empty.
 [[nodiscard]] std::string weights_warning(const Model& model);
 
-/// Compare the training residuals with those of calibration rows: the one-sided Smirnov distances in both directions,
-/// and the bound that equally distributed residuals exceed with a probability of at most `failure`.
-struct InSampleCheck {
-  double distance = 0;  ///< by which the training residuals are smaller; large if they were in-sample
-  /// By which the calibration residuals are smaller; large if they are in-sample. 0 for models trained by folds, whose
-  /// residuals are expected to be larger than those of the deployed model.
-  double distance_below = 0;
-  double bound = 0;  ///< for either distance; 0 if nothing could be compared
-  [[nodiscard]] bool suspicious() const { return distance > bound; }  ///< fit may have had in-sample predictions
-  /// Whether the base model may have been trained on the calibration rows.
-  [[nodiscard]] bool calibration_suspicious() const { return distance_below > bound; }
-
-  /// A warning for the user; empty if neither is suspicious.
-  [[nodiscard]] std::string warning() const;
-};
-/// Not suspicious for a model with clusters, because the bound needs independent rows.
-[[nodiscard]] InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_residuals,
-                                            double failure = 1e-6);
-
 }  // namespace widthwise

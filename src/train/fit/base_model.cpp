@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <widthwise/random.hpp>
+#include <widthwise/row_checks.hpp>
 
 #include "model/quantile_pairs.hpp"
 
@@ -91,10 +92,9 @@ RowSketch sketch_of_parts(const FitTable& table, std::span<const std::size_t> ro
   });
 }
 
-std::vector<double> sampled_residuals(const std::vector<double>& residuals, const TablePart& part,
-                                      const Workers& workers) {
-  constexpr std::size_t kMaxRows = 100'000;
-  return workers.sample(residuals, 1, part.splitter.numbers(), kMaxRows);
+std::vector<double> fit_residuals(const FittingRows& rows, const Splits& splits, const Workers& workers) {
+  constexpr std::size_t kMaxRows = 100'000;  // of several workers
+  return residual_quantiles(workers.sample(rows.residuals, 1, splits.fitting().splitter.numbers(), kMaxRows));
 }
 
 }  // namespace widthwise::internal

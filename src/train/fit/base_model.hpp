@@ -52,8 +52,7 @@ struct FittingRows {
 [[nodiscard]] RowSketch sketch_of_parts(const FitTable& table, std::span<const std::size_t> rows,
                                         const Workers& workers);
 
-/// Residuals of all workers, or a sample of them.
-[[nodiscard]] std::vector<double> sampled_residuals(const std::vector<double>& residuals, const TablePart& part,
-                                                    const Workers& workers);
+/// ModelParts::fit_residuals of the fitting rows of all workers, or of a sample of them.
+[[nodiscard]] std::vector<double> fit_residuals(const FittingRows& rows, const Splits& splits, const Workers& workers);
 
 }  // namespace widthwise::internal

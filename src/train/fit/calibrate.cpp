@@ -1,3 +1,8 @@
+#include <utility>
+
+#include <widthwise/model_file.hpp>
+#include <widthwise/row_checks.hpp>
+
 #include "train/fit/steps.hpp"
 
 #include "train/fit/base_model.hpp"
@@ -6,52 +11,36 @@
 namespace widthwise::internal {
 namespace {
 
-/// The rows that calibrate, with predictions of the deployed model.
-struct CalibrationRows {
-  WideRows x;
-  std::vector<double> y;
-  std::vector<double> predictions;
-  std::vector<double> scores;
-  std::vector<double> weights;
-};
-
-CalibrationRows scored_rows(const Model& fitted, const FitTable& table, const TablePart& part) {
+/// The rows that calibrate, scored; those of this worker.
+CalibrationShard scored_rows(const Model& fitted, const FitTable& table, const TablePart& part, std::uint64_t seed) {
+  const WideRows x(table.rows.x, part.rows);
+  const std::vector<double> y = taken(table.y, part.rows);
   const bool predicts = fitted.parts().base != nullptr;
-  CalibrationRows rows{.x = WideRows(table.rows.x, part.rows),
-                       .y = taken(table.y, part.rows),
-                       .predictions = std::vector<double>(part.rows.size()),
-                       .scores = std::vector<double>(part.rows.size()),
-                       .weights = std::vector<double>(part.rows.size())};
   const std::vector<double> predicted =
       predicts ? std::vector<double>() : taken(given_predictions(table), part.rows, prediction_columns(table));
   const RoleColumns columns(table.rows, part.rows);
-  Rows model_rows{.x = rows.x.features(), .predictions = predicted};
-  columns.set(model_rows);
-  fitted.weights(model_rows, rows.weights);
-  fitted.scores(model_rows, rows.y, rows.scores);
-  fitted.predictions(model_rows, rows.predictions);
-  return rows;
+  Rows rows{.x = x.features(), .predictions = predicted, .labels = table.rows.labels};
+  columns.set(rows);
+  CalibrationShard shard{.calibration = Calibration({.seed = seed})};
+  shard.add(fitted, rows, y, part.splitter.numbers());
+  return shard;
+}
+
+/// The rows of all workers.
+CalibrationShard merged(CalibrationShard own, const Workers& workers) {
+  const CalibrationShard empty{.calibration = Calibration(own.calibration.options())};
+  own.calibration = workers.merged(std::move(own.calibration), empty.calibration);
+  own.residuals = workers.merged(std::move(own.residuals), empty.residuals);
+  own.sketch = workers.merged(std::move(own.sketch), empty.sketch);
+  return own;
 }
 
 }  // namespace
 
 Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits, const Workers& workers,
                 std::uint64_t seed, std::vector<std::string>& warnings) {
-  const TablePart& part = splits.calibration();
-  const CalibrationRows rows = scored_rows(fitted, table, part);
-  Calibration own(Calibration::Options{.seed = seed});
-  std::vector<double> residuals;
-  for (std::size_t i = 0; i < rows.scores.size(); ++i) {
-    CalibrationRow row{.score = rows.scores[i], .above = rows.y[i] > rows.predictions[i], .weight = rows.weights[i]};
-    if (!table.rows.groups.empty()) row.group = table.rows.groups[part.rows[i]];
-    if (!table.rows.clusters.empty()) row.cluster = table.rows.clusters[part.rows[i]];
-    own.add(part.splitter.numbers()[i], row);
-    residuals.push_back(rows.y[i] - rows.predictions[i]);
-  }
-  if (table.rows.labels != nullptr) own.name_groups(*table.rows.labels);
-  const Calibration::Options calibration_options = own.options();
-  Calibration calibration = workers.merged(std::move(own), Calibration(calibration_options));
-  const InSampleCheck check = check_in_sample(fitted, sampled_residuals(residuals, part, workers));
+  CalibrationShard rows = merged(scored_rows(fitted, table, splits.calibration(), seed), workers);
+  const InSampleCheck check = check_in_sample(fitted, rows.residuals);
   if (check.calibration_suspicious()) {
     warnings.emplace_back(
         "the residuals of the calibration rows are smaller than those of the fitting rows by more than chance allows: "
@@ -70,7 +59,7 @@ Model calibrate(const Model& fitted, const FitTable& table, const Splits& splits
         "allows: " +
         cause);
   }
-  return fitted.with_calibration(std::move(calibration), sketch_of(table, rows.x.features(), rows.y, workers));
+  return fitted.with_calibration(std::move(rows.calibration), std::move(rows.sketch));
 }
 
 }  // namespace widthwise::internal

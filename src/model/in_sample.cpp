@@ -4,17 +4,14 @@
 #include <vector>
 
 #include <widthwise/error.hpp>
-#include <widthwise/train/fit.hpp>
-
-#include "train/fit/residual_quantiles.hpp"
+#include <widthwise/row_checks.hpp>
 
 namespace widthwise {
 
-std::vector<double> internal::residual_quantiles(std::span<const double> residuals) {
-  std::vector<double> sorted;
-  sorted.reserve(residuals.size());
-  for (const double residual : residuals) sorted.push_back(std::abs(residual));
-  std::sort(sorted.begin(), sorted.end());
+std::vector<double> residual_quantiles(std::span<const double> residuals) {
+  std::vector<double> sorted(residuals.begin(), residuals.end());
+  for (double& residual : sorted) residual = std::abs(residual);
+  std::ranges::sort(sorted);
   constexpr std::size_t kQuantiles = 1024;
   if (sorted.size() <= kQuantiles) return sorted;
   std::vector<double> quantiles;
@@ -37,18 +34,17 @@ std::string InSampleCheck::warning() const {
   return "";
 }
 
-InSampleCheck check_in_sample(const Model& model, std::span<const double> fresh_residuals, double failure) {
+InSampleCheck check_in_sample(const Model& model, const Calibration& residuals, double failure) {
   if (!(failure > 0 && failure < 1)) {
     throw Error(ErrorCode::kInvalidArgument, "check_in_sample: failure must be strictly between 0 and 1");
   }
   const auto& fitted = model.parts().fit_residuals;
   InSampleCheck result;
   // The bound assumes independent rows.
-  if (fitted.empty() || fresh_residuals.empty() || !model.scheme().has_independent_rows()) return result;
+  if (fitted.empty() || residuals.rows_kept() == 0 || !model.scheme().has_independent_rows()) return result;
   std::vector<double> fresh;
-  fresh.reserve(fresh_residuals.size());
-  for (const double residual : fresh_residuals) fresh.push_back(std::abs(residual));
-  std::sort(fresh.begin(), fresh.end());
+  for (const CalibrationRow& row : residuals.rows(0)) fresh.push_back(row.score);
+  std::ranges::sort(fresh);
   // At least a share of i / size of the training residuals are at most the i-th quantile, and at most `place` of them
   // are below it, so no distance is overstated.
   const auto m = static_cast<double>(fresh.size());
