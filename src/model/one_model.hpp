@@ -48,7 +48,7 @@ class OneModel final : public RowPredictor {
 
   /// What score_rows writes, for n rows.
   struct ScoredRows {
-    std::span<double> predictions;  ///< f(x); empty if nobody asks for them
+    std::span<double> predictions;  ///< f(x); empty if not requested
     std::span<double> scores;       ///< B, in units
     std::span<bool> above;          ///< whether the outcome is above the prediction
   };
