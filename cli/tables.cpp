@@ -311,6 +311,7 @@ Rows ModelTable::rows() const {
   rows.groups = groups_;
   rows.clusters = clusters_;
   rows.ids = ids_;
+  rows.first_row = batch_.first_row();
   if (use_ == RowUse::kCalibrate) rows.labels = &labels_;
   if (reads(Role::kWeight)) rows.weights = column(model_.parts().columns[Role::kWeight]);
   return rows;

@@ -38,6 +38,7 @@ struct Rows {
   std::span<const double> sample_weights = {};
   /// n identifiers, empty where there is none; or empty. Messages about rows and lists of rows name them.
   std::span<const std::string> ids = {};
+  std::uint64_t first_row = 0;  ///< number of the first of these rows in its table, from 0; for messages
 
   /// A range of consecutive rows.
   [[nodiscard]] Rows slice(std::size_t first, std::size_t count) const;
@@ -49,7 +50,9 @@ struct Rows {
   void check_shapes(std::string_view where) const;
 
   /// "row 17", or "row 17, id A-204": a row, counted from 0, in messages.
-  [[nodiscard]] std::string name_of_row(std::size_t row) const { return CellPlace{.where = {}, .ids = ids}.row(row); }
+  [[nodiscard]] std::string name_of_row(std::size_t row) const {
+    return CellPlace{.where = {}, .first_row = first_row, .ids = ids}.row(row);
+  }
 
   /// Throw kBadData, like check_cells, for a cell outside the rule of its role.
   void check_cells(const RoleNames& names, std::string_view where) const;

@@ -95,6 +95,7 @@ struct Rows {
     table.for_each_part([&](MatrixView x, std::size_t first) {
       widthwise::Rows part = columns;
       part.x = x;
+      part.first_row += first;
       const std::size_t each = predictions.empty() ? 0 : predictions.size() / table.rows();
       part.predictions = predictions.subspan(first * each, x.rows() * each);
       for_each_column(part, [&](Role, auto& values) {

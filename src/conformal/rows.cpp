@@ -32,6 +32,7 @@ Rows Rows::slice(std::size_t first, std::size_t count) const {
   Rows rows = *this;
   rows.x = x.slice(first, count);
   rows.predictions = part(predictions);
+  rows.first_row += first;
   for_each_column(rows, [&](Role, auto& values) { values = part(values); });
   return rows;
 }
@@ -52,7 +53,7 @@ void Rows::check_shapes(std::string_view where) const {
 
 void Rows::check_cells(const RoleNames& names, std::string_view where) const {
   for_each_column(*this, [&](Role role, const auto& values) {
-    widthwise::check_cells(role, values, {.where = where, .column = names[role], .ids = ids});
+    widthwise::check_cells(role, values, {.where = where, .column = names[role], .first_row = first_row, .ids = ids});
   });
 }
 

@@ -185,7 +185,7 @@ TEST(Rows, SlicesAndSelectionsHaveAllColumns) {
     EXPECT_EQ(last_digit(values[0]), 2);
     EXPECT_EQ(last_digit(values[1]), 0);
   });
-  EXPECT_EQ(part.name_of_row(1), "row 2, id 2");
+  EXPECT_EQ(part.name_of_row(1), "row 3, id 2");
   rows.weights = rows.weights.first(3);
   EXPECT_EQ(message_of([&] { rows.check_shapes("fit"); }, ErrorCode::kShapeMismatch), "fit: 4 rows of x but 3 weights");
 }

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -99,6 +100,18 @@ TEST(CalibrationShard, RowsAddedTwiceAreNamedWithTheirGroup) {
   const auto merge = [&] { merge_shard(shard, deserialise_shard(before)); };
   EXPECT_NE(message_of(merge, ErrorCode::kDuplicateRows).find("to group 7"), std::string::npos);
   EXPECT_EQ(serialise_shard(shard), before);
+}
+
+TEST(CalibrationShard, RowsWithoutAScoreAreNamedByTheirPlaceInTheTable) {
+  const Model model(
+      ModelParts{.features = examples::names(3), .prediction = "f", .rule = ConformalRule(make_transform("identity"))});
+  const examples::Table table(10, 3, 2);
+  std::vector<double> predictions(10, 0);
+  predictions[3] = std::numeric_limits<double>::quiet_NaN();
+  const Rows rows{.x = table.matrix(), .predictions = predictions};
+  CalibrationShard shard = CalibrationShard::of(model);
+  const auto add = [&] { shard.add(model, rows.slice(2, 8), std::span(table.y).subspan(2), 0); };
+  EXPECT_TRUE(message_of(add, ErrorCode::kNotFinite).starts_with("calibrate: row 4 has no score"));
 }
 
 TEST(CalibrationShard, OfAnotherModelIsRefused) {
