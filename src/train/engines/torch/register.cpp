@@ -1,14 +1,18 @@
+#include <string>
+
 #include <widthwise/train/registry.hpp>
 #include <widthwise/train/torch.hpp>
 
 namespace widthwise {
 
+std::unique_ptr<const LocalizerTrainer> make_net_trainer(std::string_view name, const TrainerRequest& request) {
+  return make_net_trainer(requested(request, name == "paper-net" ? NetOptions::paper() : NetOptions()));
+}
+
 void register_torch() {
-  provide_localizer_trainer(
-      "net", [](const TrainerRequest& request) { return make_net_trainer(requested<NetOptions>(request)); });
-  provide_localizer_trainer("paper-net", [](const TrainerRequest& request) {
-    return make_net_trainer(requested(request, NetOptions::paper()));
-  });
+  for (const char* name : {"net", "paper-net"}) {
+    provide_localizer_trainer(name, [name](const TrainerRequest& request) { return make_net_trainer(name, request); });
+  }
 }
 
 }  // namespace widthwise
