@@ -3,6 +3,8 @@
 import filecmp
 import math
 import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -231,6 +233,16 @@ def test_xgboost_as_base_model(homes):
     homes.ok("predict", "xgb.safetensors", "test.csv", "-o", "xgb.csv")
     assert "prediction" in read(homes.folder / "xgb.csv").column_names
     assert homes.ok("evaluate", "xgb.safetensors", "test.csv", "--json").json["levels"][0]["verdict"]["word"] == "valid"
+
+
+def test_no_engine_is_loaded_at_the_start(homes):
+    program = shutil.which(homes.path)
+    if not Path(program).read_bytes().startswith(b"\x7fELF"):
+        pytest.skip("the command of the wheel is a script")
+    listed = subprocess.run(
+        [program], env={"LD_TRACE_LOADED_OBJECTS": "1"}, capture_output=True, text=True, check=True
+    ).stdout
+    assert "libstdc++" in listed and "torch" not in listed and "xgboost" not in listed
 
 
 def test_a_net_as_localizer_or_a_plain_word_why_not(homes):
