@@ -147,11 +147,15 @@ std::uint64_t scores_of(const SharedShard& self) {
   return locked([](const CalibrationShard& shard) { return shard.scores_of; }, self);
 }
 
-/// The bytes of a shard; of scores that no model gave, those of their calibration.
-nb::bytes shard_bytes(const SharedShard& self) {
+/// The bytes of a shard; of scores that no model gave, those of their calibration. A model keeps its calibration
+/// without `residuals`, so calibrations that are equal have equal bytes without them only.
+nb::bytes shard_bytes(const SharedShard& self, bool residuals) {
   const auto bytes = locked(
-      [](const CalibrationShard& shard) {
-        return shard.scores_of == 0 ? shard.calibration.serialise() : serialise_shard(shard);
+      [&](const CalibrationShard& shard) {
+        if (shard.scores_of == 0) return shard.calibration.serialise();
+        if (residuals) return serialise_shard(shard);
+        return serialise_shard(
+            {.scores_of = shard.scores_of, .calibration = shard.calibration, .sketch = shard.sketch});
       },
       self);
   return nb::bytes(bytes.data(), bytes.size());
@@ -184,7 +188,7 @@ void bind_calibration(nb::module_& module) {
       .def("add", &add, nb::arg("scores"), nb::arg("above").none() = nb::none(), nb::arg("columns"))
       .def("add_rows", &add_rows, nb::arg("model"), nb::arg("rows"), nb::arg("replace").none() = nb::none())
       .def("merge", &merge, nb::arg("other"))
-      .def("to_bytes", &shard_bytes)
+      .def("to_bytes", &shard_bytes, nb::arg("residuals") = false)
       .def_static("from_bytes", &shard_from, nb::arg("data"))
       .def_prop_ro("scores_of", &scores_of)
       .def_prop_ro("rows_seen", &of_calibration<&Calibration::rows_seen>)

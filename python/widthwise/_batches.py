@@ -337,7 +337,7 @@ class _Scored:
 
     def packed(self) -> Shard:
         categories = json.dumps([labels.state for labels in self.categories.values()])
-        return Shard(self.scores.to_bytes(), categories)
+        return Shard(self.scores.to_bytes(residuals=True), categories)
 
     def merge(self, other: _Scored) -> None:
         self.scores.merge(other.scores)
