@@ -3,13 +3,12 @@
 #include <dlfcn.h>
 
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <widthwise/error.hpp>
 #include <widthwise/train/registry.hpp>
 #include <widthwise/train/xgboost.hpp>
-
-#include "base/message.hpp"
 
 namespace widthwise::cli {
 namespace {
@@ -22,10 +21,10 @@ MakeNetTrainer* load_net_engine() {
   void* const library = dlopen(WIDTHWISE_NET_LIBRARY, RTLD_NOW | RTLD_LOCAL);
   void* const function = library == nullptr ? nullptr : dlsym(library, "widthwise_make_net_trainer");
   if (function == nullptr) {
-    throw internal::make_error(ErrorCode::kMissingEngine,
-                               "networks cannot be trained: {}; install " WIDTHWISE_NET_LIBRARY
-                               " with the program and LibTorch where it was built, or use the localizer trees",
-                               dlerror());
+    throw Error(ErrorCode::kMissingEngine,
+                std::string("networks cannot be trained: ") + dlerror() +
+                    "; install " WIDTHWISE_NET_LIBRARY
+                    " with the program and LibTorch where it was built, or use the localizer trees");
   }
   return reinterpret_cast<MakeNetTrainer*>(function);
 }
