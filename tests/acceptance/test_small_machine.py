@@ -80,7 +80,7 @@ def test_fit_and_predict_in_half_a_gigabyte(program, table, big, tmp_path):
 
 
 def test_too_little_memory_is_one_error(program, big, tmp_path):
-    limit = 11 * 8 * ROWS + 800 * MEGABYTE  # of addresses, enough to load XGBoost and to read the table
+    limit = 11 * 8 * ROWS + 400 * MEGABYTE  # of addresses, enough to load XGBoost and to read the table
     command = ["prlimit", f"--as={limit}", *fit_command(program, big, tmp_path / "model.safetensors")]
     done = subprocess.run([*map(str, command), "--threads", "1"], capture_output=True, text=True)
     assert done.returncode == 1, done.stderr
