@@ -70,11 +70,14 @@ struct CalibrationShard {
   Calibration calibration = {};    ///< with keys as row numbers; scores in units of the model
   RowSketch sketch = RowSketch();  ///< of the rows; empty if unknown
   /// |y - f(x)| of a sample of the rows that were added, as check_in_sample compares them; empty if unknown.
-  Calibration residuals = Calibration({.capacity = kResiduals});
+  Calibration residuals = no_residuals();
 
   /// Score rows with a model, which nothing was fitted on, and add them: all of them or, if it throws, none. Throws
   /// like Model::calibrate.
   void add(const Model& model, const Rows& rows, std::span<const double> outcomes, RowNumbers numbers);
+
+  /// An empty sample of residuals.
+  [[nodiscard]] static Calibration no_residuals();
 
   /// An empty shard for the scores of this model, with the options of its calibration.
   [[nodiscard]] static CalibrationShard of(const Model& model);

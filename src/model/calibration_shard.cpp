@@ -75,7 +75,7 @@ void merge_rows(CalibrationShard& into, CalibrationShard shard) {
 
 Calibration read_residuals(std::span<const std::byte> bytes) {
   Calibration residuals = Calibration::deserialise(bytes);
-  const Calibration::Options expected = CalibrationShard().residuals.options();
+  const Calibration::Options expected = CalibrationShard::no_residuals().options();
   const Calibration::Options& found = residuals.options();
   if (found.capacity != expected.capacity || found.seed != expected.seed) {
     refuse(fmt::format("invalid residuals: expected capacity {} and seed {}; found capacity {} and seed {}",
@@ -111,6 +111,8 @@ CalibrationShard checked_shard(const std::string& where, const Read& read) {
 }
 
 }  // namespace
+
+Calibration CalibrationShard::no_residuals() { return Calibration({.capacity = kResiduals}); }
 
 CalibrationShard CalibrationShard::of(const Model& model) {
   return {.scores_of = score_fingerprint(model), .calibration = Calibration(model.parts().calibration.options())};
