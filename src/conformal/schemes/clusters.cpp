@@ -20,8 +20,11 @@ class Clusters final : public CalibrationScheme {
   Clusters(SchemeOptions options, const Calibration& calibration, bool in_groups)
       : CalibrationScheme(std::move(options), calibration),
         in_groups_(in_groups),
-        rows_seen_(calibration.rows_seen()),
-        sizes_(calibration.cluster_sizes()) {}
+        sizes_(calibration.cluster_sizes()),
+        all_({.clusters = calibration.clusters(),
+              .rows = calibration.rows_seen(),
+              .largest = calibration.largest_cluster(),
+              .effective = calibration.effective_clusters()}) {}
 
   [[nodiscard]] bool reads(Role role, Step step) const override {
     return step == Step::kPredict ? role == Role::kClusterSize && counts_rows() : role == Role::kCluster;
@@ -36,7 +39,7 @@ class Clusters final : public CalibrationScheme {
   }
 
   void check_rows(const Calibration& calibration) const override {
-    const bool rows_lack = !have_clusters(calibration.keys()) && rows_seen_ > 0;
+    const bool rows_lack = !have_clusters(calibration.keys()) && all_.rows > 0;
     check_need(Role::kCluster, options().columns.has(Role::kCluster), !rows_lack, "Model",
                options().columns[Role::kCluster]);
   }
@@ -69,25 +72,23 @@ class Clusters final : public CalibrationScheme {
 
   [[nodiscard]] CalibrationRanks law(const Calibration& calibration, const Level& level,
                                      std::span<const std::int64_t> row_groups) const override {
-    if (rows_seen_ == 0) return CalibrationScheme::law(calibration, level, row_groups);
+    if (all_.rows == 0) return CalibrationScheme::law(calibration, level, row_groups);
     const std::uint64_t largest = counts_rows() ? cluster_rule().max_size : 0;
-    return {.groups = {rank_of(level, all_of(calibration))},
+    return {.groups = {rank_of(level, all_)},
             .min_rows = counts_rows() ? level.min_rows(largest) : options().guarantee.min_rows(level),
-            .sets = DependentSets{.largest = largest, .rows = rows_seen_}};
+            .sets = DependentSets{.largest = largest, .rows = all_.rows}};
   }
 
-  [[nodiscard]] std::uint64_t units(const Calibration& calibration) const override {
-    return units_of(all_of(calibration));
-  }
+  [[nodiscard]] std::uint64_t units(const Calibration& /*calibration*/) const override { return units_of(all_); }
 
   [[nodiscard]] std::uint64_t units_in(const Calibration& /*calibration*/, std::int64_t group) const override {
     return units_of(sizes_in(group));
   }
 
-  [[nodiscard]] const char* unit_name() const override { return rows_seen_ == 0 ? "row" : "cluster"; }
+  [[nodiscard]] const char* unit_name() const override { return all_.rows == 0 ? "row" : "cluster"; }
 
   [[nodiscard]] LevelNeeds needs(const Calibration& calibration, const Level& level) const override {
-    return rows_seen_ == 0 ? CalibrationScheme::needs(calibration, level) : needs_of(level, all_of(calibration));
+    return all_.rows == 0 ? CalibrationScheme::needs(calibration, level) : needs_of(level, all_);
   }
 
   [[nodiscard]] LevelNeeds needs_in(const Calibration& /*calibration*/, const Level& level,
@@ -106,12 +107,12 @@ class Clusters final : public CalibrationScheme {
   [[nodiscard]] SchemeDescription describe(const Calibration& calibration) const override {
     SchemeDescription description = CalibrationScheme::describe(calibration);
     description.clusters = ClusterCounts{.form = cluster_rule().form,
-                                         .count = calibration.clusters(),
-                                         .rows = rows_seen_,
-                                         .largest = calibration.largest_cluster(),
-                                         .effective = calibration.effective_clusters(),
+                                         .count = all_.clusters,
+                                         .rows = all_.rows,
+                                         .largest = all_.largest,
+                                         .effective = all_.effective,
                                          .max_size = cluster_rule().max_size};
-    if (rows_seen_ == 0) return description;
+    if (all_.rows == 0) return description;
     const ClusterCounts& counts = *description.clusters;
     const std::string largest = count_of(counts.largest, "row") + in_group();
     description.parts = ", in " + count_of(counts.count, "cluster") + " of up to " + largest;
@@ -124,7 +125,7 @@ class Clusters final : public CalibrationScheme {
   [[nodiscard]] bool is_approximate(const Calibration& /*calibration*/) const override { return counts_rows(); }
 
   [[nodiscard]] std::string condition(const Calibration& /*calibration*/) const override {
-    if (rows_seen_ == 0) return "";
+    if (all_.rows == 0) return "";
     return counts_rows()
                ? ", approximately, for clusters of at most " + count_of(cluster_rule().max_size, "row") + in_group()
                : ", if each cluster counts as one row";
@@ -135,14 +136,6 @@ class Clusters final : public CalibrationScheme {
 
   /// What follows a number of rows of a cluster.
   [[nodiscard]] const char* in_group() const { return in_groups_ ? " in a group" : ""; }
-
-  [[nodiscard]] ClusterSizes all_of(const Calibration& calibration) const {
-    if (!in_groups_) return sizes_in(0);
-    return {.clusters = calibration.clusters(),
-            .rows = rows_seen_,
-            .largest = calibration.largest_cluster(),
-            .effective = calibration.effective_clusters()};
-  }
 
   [[nodiscard]] ClusterSizes sizes_in(std::int64_t group) const {
     const auto found = sizes_.find(group);
@@ -175,8 +168,9 @@ class Clusters final : public CalibrationScheme {
   }
 
   bool in_groups_;
-  std::uint64_t rows_seen_;                     // every prediction may ask what a level needs
-  std::map<std::int64_t, ClusterSizes> sizes_;  // by group, likewise
+  // Every prediction may ask what a level needs.
+  std::map<std::int64_t, ClusterSizes> sizes_;  // by group
+  ClusterSizes all_;
 };
 
 }  // namespace
