@@ -45,7 +45,7 @@ std::string key_text(const DuplicateRowError& error, const CalibrateArguments& a
 /// Add the rows of the table to the calibration set of the model.
 void add_rows(CalibrationUpdate& update, CalibrationShard rows, const CalibrateArguments& arguments) {
   try {
-    update.add(std::move(rows));
+    with_file_in_errors(arguments.table, [&] { update.add(std::move(rows)); });
   } catch (const DuplicateRowError& error) {
     throw internal::make_error(
         ErrorCode::kDuplicateRows,
@@ -53,8 +53,6 @@ void add_rows(CalibrationUpdate& update, CalibrationShard rows, const CalibrateA
         "with this table only",
         arguments.table,
         arguments.key.empty() ? "these rows are" : fmt::format("the row with key {} is", key_text(error, arguments)));
-  } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", arguments.table, error.what()));
   }
 }
 

@@ -11,7 +11,6 @@
 
 #include <widthwise/labels.hpp>
 #include <widthwise/model_file.hpp>
-#include <widthwise/row_checks.hpp>
 
 #include "base/message.hpp"
 #include "options.hpp"
@@ -124,15 +123,6 @@ std::string fingerprint_text(const TableReader& reader) {
   std::array<char, 16> buffer{};
   const auto result = std::to_chars(buffer.data(), buffer.data() + buffer.size(), reader.fingerprint(), 16);
   return {buffer.data(), result.ptr};
-}
-
-void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& calibrated,
-                    const std::filesystem::path& file) {
-  try {
-    require_new_rows(model, rows, calibrated, "--replace");
-  } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", file.string(), error.what()));
-  }
 }
 
 void require_finite(std::span<const double> values, const CellPlace& place, const std::string& advice) {

@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
+#include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/io/table.hpp>
 #include <widthwise/labels.hpp>
 #include <widthwise/model.hpp>
 #include <widthwise/model_file.hpp>
 #include <widthwise/row_checks.hpp>
-#include <widthwise/row_sketch.hpp>
 
 #include "group_column.hpp"
 #include "progress_bar.hpp"
@@ -59,10 +59,18 @@ void require_columns(const TableReader& reader, const std::filesystem::path& fil
 /// The fingerprint of the file as text, for the notes of a model.
 [[nodiscard]] std::string fingerprint_text(const TableReader& reader);
 
-/// Throw with the name of the file if the model was fitted on rows of it or they are in the calibration set
-/// `calibrated`; see require_new_rows.
-void check_new_rows(const Model& model, const RowSketch& rows, const RowSketch& calibrated,
-                    const std::filesystem::path& file);
+/// Run `action`; messages of its errors begin with the name of the file, except those about rows that were added twice,
+/// which the caller words.
+template <class Action>
+void with_file_in_errors(const std::filesystem::path& file, const Action& action) {
+  try {
+    action();
+  } catch (const DuplicateRowError&) {
+    throw;
+  } catch (const Error& error) {
+    throw Error(error.code(), file.string() + ": " + error.what());
+  }
+}
 
 /// Throw kBadData with the file, the row and the column if a value is not finite.
 void require_finite(std::span<const double> values, const CellPlace& place, const std::string& advice);

@@ -11,6 +11,7 @@
 #include <widthwise/model_file.hpp>
 #include <widthwise/online.hpp>
 #include <widthwise/report.hpp>
+#include <widthwise/row_checks.hpp>
 #include <widthwise/track.hpp>
 
 #include "base/message.hpp"
@@ -255,7 +256,7 @@ void observe_rows(const Model& model, OnlineCalibration& online, ModelTable& tab
         },
         [] {});
   }
-  check_new_rows(model, seen, RowSketch(), table.file());
+  with_file_in_errors(table.file(), [&] { require_new_rows(model, seen, RowSketch(), "--replace"); });
 }
 
 void save_state(const TrackArguments& arguments, const Model& model, const OnlineCalibration& online,
