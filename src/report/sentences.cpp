@@ -7,17 +7,19 @@
 #include <string_view>
 #include <utility>
 
+#include "base/layout.hpp"
+
 namespace widthwise {
 namespace {
 
 using internal::Percent;
 using internal::Printable;
 using internal::Significant;
+using internal::written;
 
 /// "4,000 to 12,384", or one number.
 std::string from_to(double low, double high) {
-  return low == high ? fmt::format("{}", Significant{low})
-                     : fmt::format("{} to {}", Significant{low}, Significant{high});
+  return low == high ? written(Significant{low}) : fmt::format("{} to {}", Significant{low}, Significant{high});
 }
 
 struct NamedRange {
@@ -51,13 +53,9 @@ std::string heaviest(std::span<const double> direction, std::span<const std::str
   for (std::size_t j = 0; j < order.size(); ++j) order[j] = j;
   std::ranges::stable_sort(order, std::ranges::greater(), [&](std::size_t j) { return std::abs(direction[j]); });
   const auto weighing = static_cast<std::size_t>(std::ranges::count_if(direction, [](double w) { return w != 0; }));
-  const std::size_t named = std::min(kNamed, weighing);
-  std::string text;
-  for (std::size_t i = 0; i < named; ++i) {
-    if (i > 0) text += i + 1 == named ? " and " : ", ";
-    text += fmt::format("{}", Printable{features[order[i]]});
-  }
-  return text + (named == 1 ? " weighs" : " weigh");
+  std::vector<std::string> named;
+  for (std::size_t i = 0; i < std::min(kNamed, weighing); ++i) named.push_back(features[order[i]]);
+  return internal::list(named) + (named.size() == 1 ? " weighs" : " weigh");
 }
 
 std::string gaps_text(const LevelEvaluation& level) {
@@ -109,13 +107,12 @@ internal::LevelSentences sentences_of(const EvaluationReport& report, const Leve
 }  // namespace
 
 std::string summary(const FeatureSlab& slab, std::string_view name) {
-  return summary(NamedRange{slab.low, slab.high, slab.reaches_min, slab.reaches_greatest},
-                 fmt::format("{}", Printable{name}));
+  return summary(NamedRange{slab.low, slab.high, slab.reaches_min, slab.reaches_greatest}, written(Printable{name}));
 }
 
 std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation, std::span<const std::string> features) {
   const NamedRange range{place.low, place.high, place.reaches_min, place.reaches_greatest};
-  const auto feature = [&] { return fmt::format("{}", Printable{features[place.feature]}); };
+  const auto feature = [&] { return written(Printable{features[place.feature]}); };
   switch (place.kind) {
     case PlaceKind::kRange:
     case PlaceKind::kFeature:
@@ -123,7 +120,7 @@ std::string summary(const WeakPlace& place, const LevelEvaluation& evaluation, s
     case PlaceKind::kCategory:
       return summary_of_label(place, feature(), "missing or new");
     case PlaceKind::kColumn: {
-      const std::string name = evaluation.by ? fmt::format("{}", Printable{evaluation.by->name}) : "the column";
+      const std::string name = evaluation.by ? written(Printable{evaluation.by->name}) : "the column";
       return place.label.empty() ? summary(range, name) : summary_of_label(place, name, "missing");
     }
     case PlaceKind::kGroup:
