@@ -92,15 +92,12 @@ struct Rows {
   template <class Use>
   void for_each_part_when_released(const Use& use) const {
     check();
+    widthwise::Rows all = columns;
+    all.x = {nullptr, table.rows(), 0};  // the features arrive in parts
+    all.predictions = predictions;
     table.for_each_part([&](MatrixView x, std::size_t first) {
-      widthwise::Rows part = columns;
+      widthwise::Rows part = all.slice(first, x.rows());
       part.x = x;
-      part.first_row += first;
-      const std::size_t each = predictions.empty() ? 0 : predictions.size() / table.rows();
-      part.predictions = predictions.subspan(first * each, x.rows() * each);
-      for_each_column(part, [&](Role, auto& values) {
-        if (!values.empty()) values = values.subspan(first, x.rows());
-      });
       use(part, first);
     });
   }
