@@ -168,44 +168,44 @@ std::optional<char> separator_in(const CsvFile& file) {
 }
 
 /// A position in a CSV file.
-struct CellPlace {
+struct CellPosition {
   std::uint64_t line = 1;  ///< from 1, as shown by an editor
   std::uint64_t row = 0;   ///< from 1 after the header
   std::size_t column = 0;  ///< from 0
 };
 
 /// Finds the line, row and column of a byte. Thread safety: none.
-class PlaceCounter {
+class PositionCounter {
  public:
-  explicit PlaceCounter(char separator) : separator_(separator) {}
+  explicit PositionCounter(char separator) : separator_(separator) {}
 
-  [[nodiscard]] const CellPlace& place() const { return place_; }
+  [[nodiscard]] const CellPosition& position() const { return position_; }
 
   void add(char letter) {
     const bool ends_line = letter == '\r' || (letter == '\n' && last_ != '\r');
     const bool blank = last_ == '\0' || last_ == '\n' || last_ == '\r';
-    if (ends_line) ++place_.line;
+    if (ends_line) ++position_.line;
     // Quotes open at the start of a cell; "" inside is a quote.
     const bool may_open = blank || last_ == separator_ || last_ == '"';
     if (letter == '"' && (is_open_ || may_open)) is_open_ = !is_open_;
-    if (!is_open_ && letter == separator_) ++place_.column;
-    if (!is_open_ && ends_line && !blank) ++place_.row;  // blank lines are no rows
-    if (!is_open_ && ends_line) place_.column = 0;
+    if (!is_open_ && letter == separator_) ++position_.column;
+    if (!is_open_ && ends_line && !blank) ++position_.row;  // blank lines are no rows
+    if (!is_open_ && ends_line) position_.column = 0;
     last_ = letter;
   }
 
  private:
   char separator_;
-  CellPlace place_;
+  CellPosition position_;
   bool is_open_ = false;
   char last_ = '\0';
 };
 
 /// The position of a byte.
-CellPlace place_of(const CsvFile& file, std::uint64_t byte) {
+CellPosition position_of(const CsvFile& file, std::uint64_t byte) {
   const OpenedText opened = open_text(file);
   std::vector<std::byte> bytes(kBlockBytes);
-  PlaceCounter counter(file.separator);
+  PositionCounter counter(file.separator);
   std::uint64_t at = 0;
   while (at < byte) {
     const std::size_t count = with_errors_of(file.name, ErrorCode::kFile, [&] { return opened.text(bytes); });
@@ -216,7 +216,7 @@ CellPlace place_of(const CsvFile& file, std::uint64_t byte) {
     }
     at += count;
   }
-  return counter.place();
+  return counter.position();
 }
 
 /// One pass over a file, with all cells as bytes. With `ahead`, the next block is parsed while the caller processes the
@@ -280,7 +280,7 @@ class TextBlocks {
   [[noreturn]] void refuse_quote() const {
     refuse(ErrorCode::kBadData, file_.name,
            fmt::format("the quote opened in line {} is not closed; close it or remove it",
-                       place_of(file_, checked_->unclosed().value_or(0)).line));
+                       position_of(file_, checked_->unclosed().value_or(0)).line));
   }
 
   CsvFile file_;
@@ -401,12 +401,13 @@ class CsvReader final : public FileTableReader {
 
  private:
   void warn_of(const QuoteScanner::LongCell& cell) const {
-    const CellPlace place = place_of(csv_, cell.opened);
-    const std::string column =
-        place.column < columns().size() ? fmt::format(", column {}", in_quotes(columns()[place.column].name)) : "";
+    const CellPosition position = position_of(csv_, cell.opened);
+    const std::string column = position.column < columns().size()
+                                   ? fmt::format(", column {}", in_quotes(columns()[position.column].name))
+                                   : "";
     options().warn(fmt::format(
         "{}: row {}{}: the quoted cell contains {} line breaks; if rows are missing, correct the quote in line {}",
-        file().string(), place.row, column, cell.breaks, place.line));
+        file().string(), position.row, column, cell.breaks, position.line));
   }
 
   void check_header(const std::vector<std::string>& header, bool clear_separator) const {
