@@ -103,7 +103,7 @@ class CalibrationUpdate {
   CalibrationUpdate(const Model& model, bool replaces, std::string option);
 
   /// Add all rows of a shard or, if it is rejected, none. Throws kBadData for scores of another model, other options,
-  /// clusters that fitted the model, or a shard that its scheme has no answer to; otherwise as require_new_rows, and
+  /// clusters that fitted the model, or a shard that its scheme refuses; otherwise as require_new_rows, and
   /// DuplicateRowError for keys that are already present.
   void add(CalibrationShard shard);
 

@@ -75,7 +75,7 @@ class RoleColumns {
  public:
   RoleColumns() = default;
 
-  /// Those of some rows, in this order. Texts are left out: whoever selects rows has checked them.
+  /// Those of some rows, in this order. Texts are not copied: the rows were checked before they were selected.
   RoleColumns(const Rows& rows, std::span<const std::size_t> selected);
 
   /// The column of a role with numbers or times.

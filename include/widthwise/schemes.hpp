@@ -224,7 +224,7 @@ class CalibrationScheme : public Interface {
   /// What the width of intervals depends on: rows, effective rows, or clusters.
   [[nodiscard]] virtual std::uint64_t units(const Calibration& calibration) const;
 
-  /// Those of one group, 0 without groups.
+  /// The same for one group; without groups, its number is 0.
   [[nodiscard]] virtual std::uint64_t units_in(const Calibration& calibration, std::int64_t group) const;
 
   /// "row", "cluster": what one unit is.
@@ -233,11 +233,11 @@ class CalibrationScheme : public Interface {
   /// What finite intervals of a level need. With groups, every group needs it.
   [[nodiscard]] virtual LevelNeeds needs(const Calibration& calibration, const Level& level) const;
 
-  /// What those of the rows of one group need, 0 without groups.
+  /// The same for the rows of one group; without groups, its number is 0.
   [[nodiscard]] virtual LevelNeeds needs_in(const Calibration& calibration, const Level& level,
                                             std::int64_t group) const;
 
-  /// The quantile of one group among its units, 0 without groups.
+  /// The rank of the quantile of one group among its units; without groups, its number is 0.
   [[nodiscard]] virtual GroupRank rank_in(const Calibration& calibration, const Level& level, std::int64_t group) const;
 
   /// The range of coverage over calibration sets, as reports show it; none if there is only a lower bound.

@@ -70,7 +70,7 @@ class Evaluation(PrintedReport):
         return cls(report.to_json(), report.to_text())
 
     def _repr_html_(self) -> str:
-        """A short form for notebooks: the verdict and a table of the levels, and the whole text in a section that opens on a click."""
+        """A short form for notebooks: the verdict, a table of the levels, and the whole text in a section to open."""
         with_slab = any(level["worst_slab"] for level in self["levels"])
         heads = ["Level", "Verdict", "Coverage", "Expected", "Mean width"] + ["Worst slab"] * with_slab
         rows = []
