@@ -39,7 +39,7 @@ void translate(const std::exception_ptr& exception, void* /*payload*/) {
         PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "backslashreplace"));
     if (!message.is_valid()) return;
     PyObject* const type = exception_of(error.code());
-    const auto raised = nb::steal<nb::object>(PyObject_CallOneArg(type, message.ptr()));
+    const auto raised = nb::steal<nb::object>(PyObject_CallFunctionObjArgs(type, message.ptr(), nullptr));
     if (!raised.is_valid()) return;
     if (const auto* const duplicate = dynamic_cast<const DuplicateRowError*>(&error)) {
       raised.attr("row_number") = duplicate->row_number();
