@@ -31,9 +31,6 @@ from .table import ALPHA, Table, by_cell, difference, evenness, has, known_mean,
 
 ALPHAS = (0.32, 0.1, 0.05)
 
-# The best published widths at 90%, which use other base models.
-PUBLISHED = {"bike": 0.74, "concrete": 0.47, "homes": 0.54, "casp": 1.46, "facebook_1": 1.39}
-
 
 @dataclass(frozen=True)
 class Collection:
@@ -188,10 +185,7 @@ def page(
         check_list(found),
         "## In short",
         summary(table, datasets),
-        paragraph(
-            "Mean width / coverage in the worst slab at 90%; for the small data sets mean width / gap."
-            + (" The best published widths use other base models." if published(datasets) else "")
-        ),
+        paragraph("Mean width / coverage in the worst slab at 90%; for the small data sets mean width / gap."),
         *standing.sections(table, datasets, f"{collection.stem}_ranks.png"),
         "## The goals and all peers at 90%",
         glance(table, datasets),
@@ -214,16 +208,9 @@ def summary(table: Table, datasets: list[str]) -> str:
                 name,
                 *(_width_and_evenness(table, name, method) for method in (NARROW, DEFAULT, ONE_WIDTH)),
                 f"{_width_and_evenness(table, name, peer)} ({peer})",
-                *([f"{PUBLISHED[name]:.2f}" if name in PUBLISHED else ""] if published(datasets) else []),
             ]
         )
-    header = ["", "narrow", f"{DEFAULT} (default)", "one width", "narrowest of the others"]
-    return markdown_table([*header, "best published"] if published(datasets) else header, rows)
-
-
-def published(datasets: list[str]) -> bool:
-    """Whether widths of any of the data sets are published."""
-    return any(name in PUBLISHED for name in datasets)
+    return markdown_table(["", "narrow", f"{DEFAULT} (default)", "one width", "narrowest of the others"], rows)
 
 
 def _width_and_evenness(table: Table, dataset: str, method: str) -> str:
