@@ -74,7 +74,13 @@ TEST_P(SameCategories, CoreGivesTheBitsOfXgboostOnAHundredThousandRowsWithMissin
                    {"eta", "0.3"},
                    {"max_cat_to_onehot", to_onehot},
                    {"nthread", "2"}});
-  for (std::size_t round = 0; round < 20; ++round) booster.update(matrix, round);
+  std::vector<float> gradient(fit.rows());
+  const std::vector<float> hessian(gradient.size(), 1.0F);
+  for (std::size_t round = 0; round < 20; ++round) {
+    const auto margins = booster.margins(matrix, true);
+    for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = margins[i] - static_cast<float>(fit.y[i]);
+    booster.update(matrix, round, gradient, hessian, 1);
+  }
   const Trees trees(booster.trees(kColumns, 1, 20));
   ASSERT_GT(trees.sets(), 20U);
 

@@ -50,9 +50,9 @@ const OptionTable<TreeBaseOptions>& TreeBaseOptions::table() {
   using Options = TreeBaseOptions;
   static const OptionTable<Options> kAll = tree_table<Options>(
       {count_field("rounds", &Options::rounds, 1, "number of iterations"),
-       number_field("squared_share", &Options::squared_share, {.low = 0, .high = 1},
-                    "share of the iterations, from the first, that fit squared errors, which takes less time; the "
-                    "others fit absolute errors"),
+       number_field("smoothing", &Options::smoothing, NumberRange::positive(),
+                    "errors below about this many typical errors count by their squares, larger ones by their size: "
+                    "0.1 fits medians, 100 means"),
        number_field("lower", &Options::lower, NumberRange::fraction(),
                     "probability of the lower quantile; 0.5 for both: the median alone"),
        number_field("upper", &Options::upper, NumberRange::fraction(), "probability of the upper quantile")});

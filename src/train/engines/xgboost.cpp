@@ -4,15 +4,21 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <numeric>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include <widthwise/error.hpp>
+#include <widthwise/objective.hpp>
+#include <widthwise/train/fit.hpp>
 #include <widthwise/train/threads.hpp>
 
 #include "base/message.hpp"
 #include "base/text.hpp"
+#include "objective/objectives.hpp"
 #include "train/engines/first_outputs.hpp"
 #include "train/engines/threads/waiting.hpp"
 #include "train/engines/xgboost/booster.hpp"
@@ -48,23 +54,21 @@ class TrainingThreads {
 std::string seed_text(std::uint64_t seed) { return std::to_string(seed % 0x7fffffffU); }
 
 template <class Options>
-Parameters common_parameters(const Options& options) {
+Parameters parameters_of(const Options& options, const TrainingContext& context) {
   Options::table().check(options);
-  return {{"tree_method", "hist"},
-          {"eta", text_of(options.learning_rate)},
-          {"max_depth", std::to_string(options.max_depth)},
-          {"min_child_weight", text_of(options.min_child_weight)},
-          {"lambda", text_of(options.lambda)},
-          {"subsample", text_of(options.subsample)},
-          {"colsample_bytree", text_of(options.column_sample)},
-          {"seed", seed_text(options.seed)},
-          {"verbosity", "0"},
-          {"disable_default_eval_metric", "1"}};
-}
-
-/// The parameters of a training with several workers or with checkpoints, whose random choices must not depend on
-/// earlier work of this process.
-Parameters with_context(Parameters parameters, const TrainingContext& context) {
+  Parameters parameters{{"tree_method", "hist"},
+                        {"base_score", "0"},
+                        {"eta", text_of(options.learning_rate)},
+                        {"max_depth", std::to_string(options.max_depth)},
+                        {"min_child_weight", text_of(options.min_child_weight)},
+                        {"lambda", text_of(options.lambda)},
+                        {"subsample", text_of(options.subsample)},
+                        {"colsample_bytree", text_of(options.column_sample)},
+                        {"seed", seed_text(options.seed)},
+                        {"verbosity", "0"},
+                        {"disable_default_eval_metric", "1"}};
+  // The random choices of a training with several workers or with checkpoints must not depend on earlier work of this
+  // process.
   if (context.communicator != nullptr || context.checkpoint != nullptr)
     parameters.emplace_back("seed_per_iteration", "1");
   return parameters;
@@ -212,63 +216,15 @@ class ObjectiveRows {
   std::vector<float> float_hessian_;
 };
 
-class TreeTrainer final : public LocalizerTrainer {
+/// Boosting of trees on the derivatives of an objective, with the settings of one trainer.
+class Boosting {
  public:
-  TreeTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeOptions& options, const TrainingContext& context)
-      : library_(std::move(library)),
-        options_(options),
-        context_(context),
-        parameters_(with_context(common_parameters(options), context)) {
-    parameters_.emplace_back("base_score", "0");
-  }
+  template <class Options>
+  Boosting(std::shared_ptr<const XgboostLibrary> library, const Options& options, const TrainingContext& context)
+      : library_(std::move(library)), context_(context), parameters_(parameters_of(options, context)) {}
 
-  [[nodiscard]] std::string_view name() const override { return "trees"; }
-  [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
-  [[nodiscard]] std::string settings() const override { return options_.to_string(); }
-  [[nodiscard]] bool takes_categories() const override { return true; }
-
-  [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
-                              const ProgressCallback& progress) const override {
-    const std::vector<float> first = internal::first_outputs(rows.residuals, objective, reducer());
-    const TrainingThreads threads(options_.threads, rows.x);
-    ObjectiveRows fit = objective_rows(rows, first, threads);
-    ObjectiveRows check = objective_rows(holdout, first, threads);
-    Booster booster = make_booster({&fit.matrix(), &check.matrix()}, first.size(), threads);
-    Course course(booster, context_.checkpoint);
-    const Position& at = course.position();
-    while (at.round < options_.max_rounds && at.round < at.best_iterations + options_.patience) {
-      collectively(context_, [&] {
-        fit.step(booster, objective, at.round);
-        course.end_round(check.loss(booster, objective));
-      });
-      report(progress, {"training trees", at.round, options_.max_rounds, at.best});
-    }
-    course.end();
-    return {trees_of(booster, rows, first, at.best_iterations), at.best_iterations, at.best};
-  }
-
-  [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t iterations,
-                                const ProgressCallback& progress) const override {
-    const std::vector<float> first = internal::first_outputs(rows.residuals, objective, reducer());
-    const auto rounds =
-        static_cast<std::size_t>(std::lround(options_.retrain_factor * static_cast<double>(iterations)));
-    const TrainingThreads threads(options_.threads, rows.x);
-    ObjectiveRows fit = objective_rows(rows, first, threads);
-    Booster booster = make_booster({&fit.matrix()}, first.size(), threads);
-    Course course(booster, context_.checkpoint);
-    const Position& at = course.position();
-    while (at.round < rounds) {
-      collectively(context_, [&] {
-        fit.step(booster, objective, at.round);
-        course.end_round();
-      });
-      report(progress, {"training trees on all rows", at.round, rounds, std::numeric_limits<double>::quiet_NaN()});
-    }
-    course.end();
-    return {trees_of(booster, rows, first, rounds), rounds, std::numeric_limits<double>::quiet_NaN()};
-  }
-
- private:
+  [[nodiscard]] std::string engine() const { return "xgboost " + library_->version(); }
+  [[nodiscard]] const TrainingContext& context() const { return context_; }
   [[nodiscard]] const Reducer& reducer() const {
     return context_.communicator != nullptr ? static_cast<const Reducer&>(*context_.communicator) : single_;
   }
@@ -285,50 +241,153 @@ class TreeTrainer final : public LocalizerTrainer {
     return {library_, matrices, parameters};
   }
 
-  static std::shared_ptr<const Trees> trees_of(const Booster& booster, const TrainingRows& rows,
-                                               const std::vector<float>& first, std::size_t rounds) {
-    TreeArrays arrays = booster.trees(rows.x.columns(), first.size(), rounds);
-    arrays.base = first;
-    return std::make_shared<const Trees>(std::move(arrays));
+  /// Train a number of rounds on all rows. The trees add to `first`, one number per output.
+  [[nodiscard]] TreeArrays train_rounds(const TrainingRows& rows, const Objective& objective,
+                                        std::span<const float> first, std::size_t rounds,
+                                        const TrainingThreads& threads, std::string_view stage,
+                                        const ProgressCallback& progress) const {
+    ObjectiveRows fit = objective_rows(rows, first, threads);
+    Booster booster = make_booster({&fit.matrix()}, first.size(), threads);
+    Course course(booster, context_.checkpoint);
+    const Position& at = course.position();
+    while (at.round < rounds) {
+      collectively(context_, [&] {
+        fit.step(booster, objective, at.round);
+        course.end_round();
+      });
+      report(progress, {stage, at.round, rounds, std::numeric_limits<double>::quiet_NaN()});
+    }
+    course.end();
+    return trees_of(booster, rows, first, rounds);
   }
 
+  static TreeArrays trees_of(const Booster& booster, const TrainingRows& rows, std::span<const float> first,
+                             std::size_t rounds) {
+    TreeArrays arrays = booster.trees(rows.x.columns(), first.size(), rounds);
+    arrays.base.assign(first.begin(), first.end());
+    return arrays;
+  }
+
+ private:
   std::shared_ptr<const XgboostLibrary> library_;
-  TreeOptions options_;
   TrainingContext context_;
   SingleWorker single_;
   Parameters parameters_;
 };
 
-class TreeBaseTrainer final : public BaseTrainer {
-  static constexpr const char* kAbsoluteError = "reg:absoluteerror";  // symmetric intervals are narrowest at the median
+class TreeTrainer final : public LocalizerTrainer {
+ public:
+  TreeTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeOptions& options, const TrainingContext& context)
+      : boosting_(std::move(library), options, context), options_(options) {}
 
+  [[nodiscard]] std::string_view name() const override { return "trees"; }
+  [[nodiscard]] std::string engine() const override { return boosting_.engine(); }
+  [[nodiscard]] std::string settings() const override { return options_.to_string(); }
+  [[nodiscard]] bool takes_categories() const override { return true; }
+
+  [[nodiscard]] Trained train(const TrainingRows& rows, const TrainingRows& holdout, const Objective& objective,
+                              const ProgressCallback& progress) const override {
+    const std::vector<float> first = internal::first_outputs(rows.residuals, objective, boosting_.reducer());
+    const TrainingThreads threads(options_.threads, rows.x);
+    ObjectiveRows fit = boosting_.objective_rows(rows, first, threads);
+    ObjectiveRows check = boosting_.objective_rows(holdout, first, threads);
+    Booster booster = boosting_.make_booster({&fit.matrix(), &check.matrix()}, first.size(), threads);
+    Course course(booster, boosting_.context().checkpoint);
+    const Position& at = course.position();
+    while (at.round < options_.max_rounds && at.round < at.best_iterations + options_.patience) {
+      collectively(boosting_.context(), [&] {
+        fit.step(booster, objective, at.round);
+        course.end_round(check.loss(booster, objective));
+      });
+      report(progress, {"training trees", at.round, options_.max_rounds, at.best});
+    }
+    course.end();
+    auto trees = std::make_shared<const Trees>(Boosting::trees_of(booster, rows, first, at.best_iterations));
+    return {std::move(trees), at.best_iterations, at.best};
+  }
+
+  [[nodiscard]] Trained retrain(const TrainingRows& rows, const Objective& objective, std::size_t iterations,
+                                const ProgressCallback& progress) const override {
+    const std::vector<float> first = internal::first_outputs(rows.residuals, objective, boosting_.reducer());
+    const auto rounds =
+        static_cast<std::size_t>(std::lround(options_.retrain_factor * static_cast<double>(iterations)));
+    const TrainingThreads threads(options_.threads, rows.x);
+    auto trees = std::make_shared<const Trees>(
+        boosting_.train_rounds(rows, objective, first, rounds, threads, "training trees on all rows", progress));
+    return {std::move(trees), rounds, std::numeric_limits<double>::quiet_NaN()};
+  }
+
+ private:
+  Boosting boosting_;
+  TreeOptions options_;
+};
+
+/// Outcomes for training, in numbers near 1: single precision holds few digits of large ones.
+struct ScaledOutcomes {
+  float centre = 0;            ///< in single precision, like the first output of trees
+  double unit = 1;             ///< a power of two, so that leaves are multiplied by it without rounding
+  std::vector<double> values;  ///< (y - centre) / unit (n)
+
+  ScaledOutcomes(std::span<const double> y, const Reducer& reducer) {
+    const auto n = static_cast<double>(y.size());
+    double sums[] = {n, std::accumulate(y.begin(), y.end(), 0.0)};
+    reducer.sum(sums);
+    centre = static_cast<float>(sums[1] / sums[0]);
+    for (const double outcome : y) values.push_back(outcome - static_cast<double>(centre));
+    double sizes = 0;
+    for (const double value : values) sizes += std::abs(value) / sums[0];
+    reducer.sum({&sizes, 1});
+    unit = unit_near(sizes);
+    for (double& value : values) value /= unit;
+  }
+
+  /// Outputs in units of the outcomes, which single precision may round.
+  [[nodiscard]] std::vector<float> outcomes_of(std::span<const float> outputs) const {
+    std::vector<float> outcomes;
+    for (const float output : outputs) {
+      outcomes.push_back(static_cast<float>(static_cast<double>(centre) + unit * static_cast<double>(output)));
+    }
+    return outcomes;
+  }
+
+  /// The inverse of outcomes_of.
+  [[nodiscard]] std::vector<float> outputs_of(std::span<const float> outcomes) const {
+    std::vector<float> outputs;
+    for (const float outcome : outcomes) {
+      outputs.push_back(static_cast<float>((static_cast<double>(outcome) - static_cast<double>(centre)) / unit));
+    }
+    return outputs;
+  }
+
+  /// Trees that add to `first`, in units of the outcomes.
+  [[nodiscard]] TreeArrays trees_of(TreeArrays arrays, std::vector<float> first) const {
+    arrays.base = std::move(first);
+    for (std::size_t node = 0; node < arrays.value.size(); ++node) {
+      if (arrays.feature[node] < 0) arrays.value[node] *= static_cast<float>(unit);
+    }
+    return arrays;
+  }
+};
+
+class TreeBaseTrainer final : public BaseTrainer {
  public:
   TreeBaseTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeBaseOptions& options,
                   const TrainingContext& context)
-      : library_(std::move(library)),
-        options_(options),
-        context_(context),
-        parameters_(with_context(common_parameters(options), context)) {
+      : boosting_(std::move(library), options, context), options_(options) {
     if (!(options.lower < options.upper || (options.lower == 0.5 && options.upper == 0.5))) {
       throw internal::make_error(
           ErrorCode::kInvalidArgument,
           "base model: expected a lower quantile below the upper one, or 0.5 for both, found {} and {}", options.lower,
           options.upper);
     }
-    if (outputs() == 1) {
-      parameters_.emplace_back("objective", kAbsoluteError);
-      return;
-    }
-    if (options.squared_share != 0) {
-      throw Error(ErrorCode::kInvalidArgument, "base model: squared_share is for the base 'trees'; leave it out");
-    }
-    parameters_.emplace_back("objective", "reg:quantileerror");
-    parameters_.emplace_back("quantile_alpha", fmt::format("[{},{}]", text_of(options.lower), text_of(options.upper)));
+    std::vector<double> probabilities{options.lower};
+    if (options.lower < options.upper) probabilities.push_back(options.upper);
+    objective_ = internal::make_quantile_objective(std::move(probabilities), options.smoothing);
   }
 
   [[nodiscard]] std::string_view name() const override { return outputs() == 1 ? "trees" : "quantiles"; }
-  [[nodiscard]] std::size_t outputs() const override { return options_.lower < options_.upper ? 2 : 1; }
-  [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
+  [[nodiscard]] std::size_t outputs() const override { return objective_->parameter_count(); }
+  [[nodiscard]] std::string engine() const override { return boosting_.engine(); }
   [[nodiscard]] std::string settings() const override { return options_.to_string(); }
   [[nodiscard]] bool takes_categories() const override { return true; }
   [[nodiscard]] bool takes_weights() const override { return true; }
@@ -336,37 +395,20 @@ class TreeBaseTrainer final : public BaseTrainer {
   [[nodiscard]] std::shared_ptr<const RowFunction> train(const InputRows& rows, std::span<const double> y,
                                                          std::string_view stage,
                                                          const ProgressCallback& progress) const override {
+    const ScaledOutcomes outcomes(y, boosting_.reducer());
+    const TrainingRows scaled{rows.x, {outcomes.values, rows.weights}, rows.categorical};
+    const std::vector<float> first =
+        outcomes.outcomes_of(internal::first_outputs(scaled.residuals, *objective_, boosting_.reducer()));
     const TrainingThreads threads(options_.threads, rows.x);
-    TrainingMatrix matrix(library_, rows, threads.count());
-    matrix.set_labels(y);
-    if (!rows.weights.empty()) matrix.set_weights(rows.weights);
-    const TrainingMatrix* const matrices[] = {&matrix};
-    Booster booster(library_, matrices, threads.added_to(parameters_));
-    Course course(booster, context_.checkpoint);
-    const Position& at = course.position();
-    while (at.round < options_.rounds) {
-      collectively(context_, [&] {
-        if (options_.squared_share > 0) booster.set_parameter("objective", objective(at.round));
-        booster.update(matrix, at.round);
-        course.end_round();
-      });
-      report(progress, {stage, at.round, options_.rounds, std::numeric_limits<double>::quiet_NaN()});
-    }
-    course.end();
-    return std::make_shared<const Trees>(booster.trees(rows.x.columns(), outputs(), options_.rounds));
+    TreeArrays arrays = boosting_.train_rounds(scaled, *objective_, outcomes.outputs_of(first), options_.rounds,
+                                               threads, stage, progress);
+    return std::make_shared<const Trees>(outcomes.trees_of(std::move(arrays), first));
   }
 
  private:
-  /// The loss of a round. Squared errors first find most of the shape in less time.
-  [[nodiscard]] const char* objective(std::size_t round) const {
-    const double squared = options_.squared_share * static_cast<double>(options_.rounds);
-    return static_cast<double>(round) < squared ? "reg:squarederror" : kAbsoluteError;
-  }
-
-  std::shared_ptr<const XgboostLibrary> library_;
+  Boosting boosting_;
   TreeBaseOptions options_;
-  TrainingContext context_;
-  Parameters parameters_;
+  std::unique_ptr<const Objective> objective_;
 };
 
 }  // namespace

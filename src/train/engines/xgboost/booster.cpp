@@ -63,15 +63,10 @@ void TrainingMatrix::set_types(std::span<const std::uint8_t> categorical) {
 
 TrainingMatrix::~TrainingMatrix() { library_->functions().XGDMatrixFree(handle_); }
 
-void TrainingMatrix::set_labels(std::span<const double> y) { set_numbers("label", y); }
-
-void TrainingMatrix::set_weights(std::span<const double> weights) { set_numbers("weight", weights); }
-
-void TrainingMatrix::set_numbers(const char* name, std::span<const double> values) {
-  const std::vector<float> numbers(values.begin(), values.end());
-  library_->functions().check(library_->functions().XGDMatrixSetInfoFromInterface(
-                                  handle_, name, borrow(numbers.data(), {numbers.size()}).c_str()),
-                              name);
+void TrainingMatrix::set_labels(std::span<const double> y) {
+  const Functions& f = library_->functions();
+  const std::vector<float> numbers(y.begin(), y.end());
+  f.check(f.XGDMatrixSetInfoFromInterface(handle_, "label", borrow(numbers.data(), {numbers.size()}).c_str()), "label");
 }
 
 // ---- Booster
@@ -104,11 +99,6 @@ void Booster::free() {
 void Booster::set_parameter(const std::string& name, const std::string& value) {
   const Functions& f = library_->functions();
   f.check(f.XGBoosterSetParam(handle_, name.c_str(), value.c_str()), name);
-}
-
-void Booster::update(const TrainingMatrix& matrix, std::size_t round) {
-  const Functions& f = library_->functions();
-  f.check(f.XGBoosterUpdateOneIter(handle_, static_cast<int>(round), matrix.handle()), "training");
 }
 
 void Booster::update(const TrainingMatrix& matrix, std::size_t round, std::span<const float> gradient,

@@ -23,14 +23,12 @@ class TrainingMatrix {
   TrainingMatrix& operator=(const TrainingMatrix&) = delete;
 
   void set_labels(std::span<const double> y);
-  void set_weights(std::span<const double> weights);
 
   [[nodiscard]] std::size_t rows() const { return rows_; }
   [[nodiscard]] XgboostLibrary::Functions::Handle handle() const { return handle_; }
 
  private:
   void set_types(std::span<const std::uint8_t> categorical);
-  void set_numbers(const char* name, std::span<const double> values);
 
   std::shared_ptr<const XgboostLibrary> library_;
   XgboostLibrary::Functions::Handle handle_ = nullptr;
@@ -52,10 +50,8 @@ class Booster {
   /// Change a parameter, until the next load.
   void set_parameter(const std::string& name, const std::string& value);
 
-  /// Train one round with XGBoost's own objective.
-  void update(const TrainingMatrix& matrix, std::size_t round);
-
-  /// Train one round with the given derivatives (n x outputs, contiguous).
+  /// Train one round with the given derivatives (n x outputs, contiguous). Objectives of XGBoost are not used: they
+  /// differ between its versions.
   void update(const TrainingMatrix& matrix, std::size_t round, std::span<const float> gradient,
               std::span<const float> hessian, std::size_t outputs);
 

@@ -155,7 +155,6 @@ std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem
   WIDTHWISE_BIND(XGBoosterCreate);
   WIDTHWISE_BIND(XGBoosterFree);
   WIDTHWISE_BIND(XGBoosterSetParam);
-  WIDTHWISE_BIND(XGBoosterUpdateOneIter);
   WIDTHWISE_BIND(XGBoosterTrainOneIter);
   WIDTHWISE_BIND(XGBoosterPredictFromDMatrix);
   WIDTHWISE_BIND(XGBoosterSaveModelToBuffer);
