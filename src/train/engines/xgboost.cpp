@@ -13,6 +13,7 @@
 
 #include <widthwise/error.hpp>
 #include <widthwise/objective.hpp>
+#include <widthwise/random.hpp>
 #include <widthwise/train/fit.hpp>
 #include <widthwise/train/threads.hpp>
 
@@ -21,11 +22,13 @@
 #include "objective/objectives.hpp"
 #include "train/engines/first_outputs.hpp"
 #include "train/engines/threads/waiting.hpp"
+#include "train/engines/xgboost/bins.hpp"
 #include "train/engines/xgboost/booster.hpp"
 
 namespace widthwise {
 namespace {
 
+using internal::Bins;
 using internal::Booster;
 using internal::Parameters;
 using internal::text_of;
@@ -50,28 +53,41 @@ class TrainingThreads {
   internal::PassiveWaiting waiting_;
 };
 
-/// XGBoost has 31-bit seeds.
-std::string seed_text(std::uint64_t seed) { return std::to_string(seed % 0x7fffffffU); }
+/// The random choices of one training. XGBoost's differ between its versions and depend on earlier trainings of the
+/// process; these depend on the seed and the number of the round alone.
+struct Sampling {
+  double rows = 1;     ///< share of the rows of a round
+  double columns = 1;  ///< share of its columns
+  std::uint64_t seed = 0;
+
+  /// The number of columns of a round.
+  [[nodiscard]] std::size_t count(std::size_t all) const {
+    return std::max(std::size_t{1}, static_cast<std::size_t>(columns * static_cast<double>(all)));
+  }
+
+  /// The generator of one purpose in one round.
+  [[nodiscard]] Random random(std::size_t round, std::uint64_t purpose) const {
+    return Random(mix_bits(mix_bits(seed) + round) + purpose);
+  }
+};
 
 template <class Options>
-Parameters parameters_of(const Options& options, const TrainingContext& context) {
+Sampling sampling_of(const Options& options) {
+  return {options.subsample, options.column_sample, options.seed};
+}
+
+template <class Options>
+Parameters parameters_of(const Options& options) {
   Options::table().check(options);
-  Parameters parameters{{"tree_method", "hist"},
-                        {"base_score", "0"},
-                        {"eta", text_of(options.learning_rate)},
-                        {"max_depth", std::to_string(options.max_depth)},
-                        {"min_child_weight", text_of(options.min_child_weight)},
-                        {"lambda", text_of(options.lambda)},
-                        {"subsample", text_of(options.subsample)},
-                        {"colsample_bytree", text_of(options.column_sample)},
-                        {"seed", seed_text(options.seed)},
-                        {"verbosity", "0"},
-                        {"disable_default_eval_metric", "1"}};
-  // The random choices of a training with several workers or with checkpoints must not depend on earlier work of this
-  // process.
-  if (context.communicator != nullptr || context.checkpoint != nullptr)
-    parameters.emplace_back("seed_per_iteration", "1");
-  return parameters;
+  return {{"tree_method", "hist"},
+          {"max_bin", std::to_string(Bins::kMost)},
+          {"base_score", "0"},
+          {"eta", text_of(options.learning_rate)},
+          {"max_depth", std::to_string(options.max_depth)},
+          {"min_child_weight", text_of(options.min_child_weight)},
+          {"lambda", text_of(options.lambda)},
+          {"verbosity", "0"},
+          {"disable_default_eval_metric", "1"}};
 }
 
 /// Run a round with the other workers, if there are any.
@@ -111,10 +127,7 @@ class Course {
 
   void end_round() {
     ++position_.round;
-    if (checkpoint_ == nullptr || position_.round % kStretch != 0) return;
-    const std::vector<std::byte> learnt = booster_.save();
-    booster_.load(learnt);
-    if (checkpoint_->due()) keep(learnt);
+    if (checkpoint_ != nullptr && position_.round % kStretch == 0 && checkpoint_->due()) keep(booster_.save());
   }
   void end_round(double loss) {
     if (loss < position_.best) {
@@ -130,10 +143,7 @@ class Course {
   }
 
  private:
-  // XGBoost's column sampling depends on the number of draws since the booster was loaded. Every booster is therefore
-  // reloaded after a fixed number of rounds, whether it was stopped or not. This costs the predictions of all its
-  // trees.
-  static constexpr std::uint64_t kStretch = 100;
+  static constexpr std::uint64_t kStretch = 100;  // rounds between looks at the clock
 
   void keep(const std::vector<std::byte>& learnt) {
     std::vector<std::byte> state(sizeof(Position));
@@ -151,10 +161,11 @@ class Course {
 class ObjectiveRows {
  public:
   /// The outputs of the booster are added to `first` (one per output).
-  ObjectiveRows(const std::shared_ptr<const XgboostLibrary>& library, const TrainingRows& rows,
+  ObjectiveRows(const std::shared_ptr<const XgboostLibrary>& library, const TrainingRows& rows, const Bins& bins,
                 std::span<const float> first, std::size_t threads, const Reducer& reducer)
-      : matrix_(library, {rows.x, rows.categorical}, threads),
+      : matrix_(binned(library, rows, bins, threads)),
         rows_(rows.residuals),
+        columns_(rows.x.columns()),
         first_(first),
         outputs_(first.size()),
         reducer_(reducer),
@@ -172,8 +183,8 @@ class ObjectiveRows {
     return objective.evaluate(rows_, {parameters_.data(), matrix_.rows(), outputs_}, {}, {}, workspace_, reducer_);
   }
 
-  /// Train one round on the derivatives of the objective.
-  void step(Booster& booster, const Objective& objective, std::size_t round) {
+  /// Train one round on the derivatives of the objective, of a sample of rows and columns.
+  void step(Booster& booster, const Objective& objective, const Sampling& sampling, std::size_t round) {
     read_margins(booster, true);
     const std::size_t n = matrix_.rows();
     gradient_.resize(n * outputs_);
@@ -187,12 +198,46 @@ class ObjectiveRows {
       float_gradient_[i] = static_cast<float>(total_rows_ * gradient_[i]);
       float_hessian_[i] = static_cast<float>(std::max(total_rows_ * hessian_[i], kMinHessian));
     }
+    sample_rows(sampling, round);
+    sample_columns(sampling, round);
     booster.update(matrix_, round, float_gradient_, float_hessian_, outputs_);
   }
 
  private:
   // Leaves divide by sums of Hessians, so tiny Hessians would make extreme leaves.
   static constexpr double kMinHessian = 1e-3;
+
+  static TrainingMatrix binned(const std::shared_ptr<const XgboostLibrary>& library, const TrainingRows& rows,
+                               const Bins& bins, std::size_t threads) {
+    const std::vector<float> numbers = bins.numbers(rows.x);
+    return {library, {numbers.data(), rows.x.rows(), rows.x.columns()}, rows.categorical, threads};
+  }
+
+  /// Rows that are left out have derivatives of 0.
+  void sample_rows(const Sampling& sampling, std::size_t round) {
+    if (sampling.rows >= 1) return;
+    Random random = sampling.random(round, 1 + reducer_.rank());
+    for (std::size_t i = 0; i < float_gradient_.size(); i += outputs_) {
+      if (random.uniform() < sampling.rows) continue;
+      std::fill_n(float_gradient_.begin() + static_cast<std::ptrdiff_t>(i), outputs_, 0.0F);
+      std::fill_n(float_hessian_.begin() + static_cast<std::ptrdiff_t>(i), outputs_, 0.0F);
+    }
+  }
+
+  /// XGBoost draws columns by their weights: those with a weight of 0 only if the others are too few.
+  void sample_columns(const Sampling& sampling, std::size_t round) {
+    const std::size_t count = sampling.count(columns_);
+    if (count == columns_) return;
+    std::vector<std::size_t> order(columns_);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    sampling.random(round, 0).shuffle(std::span(order));
+    std::vector<float> weights(columns_, 0.0F);
+    for (std::size_t i = 0; i < count; ++i) weights[order[i]] = kChosen;
+    matrix_.set_column_weights(weights);
+  }
+
+  // XGBoost replaces a weight of 0 by about 1e-6, which is nothing beside this one.
+  static constexpr float kChosen = 1e9F;
 
   void read_margins(const Booster& booster, bool training) {
     const auto margins = booster.margins(matrix_, training);
@@ -204,6 +249,7 @@ class ObjectiveRows {
 
   TrainingMatrix matrix_;
   ResidualRows rows_;
+  std::size_t columns_;
   std::span<const float> first_;
   std::size_t outputs_;
   const Reducer& reducer_;
@@ -221,23 +267,36 @@ class Boosting {
  public:
   template <class Options>
   Boosting(std::shared_ptr<const XgboostLibrary> library, const Options& options, const TrainingContext& context)
-      : library_(std::move(library)), context_(context), parameters_(parameters_of(options, context)) {}
+      : library_(std::move(library)),
+        parameters_(parameters_of(options)),
+        sampling_(sampling_of(options)),
+        context_(context) {}
 
   [[nodiscard]] std::string engine() const { return "xgboost " + library_->version(); }
   [[nodiscard]] const TrainingContext& context() const { return context_; }
+  [[nodiscard]] const Sampling& sampling() const { return sampling_; }
   [[nodiscard]] const Reducer& reducer() const {
     return context_.communicator != nullptr ? static_cast<const Reducer&>(*context_.communicator) : single_;
   }
 
-  [[nodiscard]] ObjectiveRows objective_rows(const TrainingRows& rows, std::span<const float> first,
-                                             const TrainingThreads& threads) const {
-    return {library_, rows, first, threads.count(), reducer()};
+  [[nodiscard]] Bins bins_of(const TrainingRows& rows) const {
+    return {InputRows(rows.x, rows.categorical), context_.communicator};
   }
 
-  [[nodiscard]] Booster make_booster(const std::vector<const TrainingMatrix*>& matrices, std::size_t outputs,
-                                     const TrainingThreads& threads) const {
+  [[nodiscard]] ObjectiveRows objective_rows(const TrainingRows& rows, const Bins& bins, std::span<const float> first,
+                                             const TrainingThreads& threads) const {
+    return {library_, rows, bins, first, threads.count(), reducer()};
+  }
+
+  [[nodiscard]] Booster make_booster(const std::vector<const TrainingMatrix*>& matrices, std::size_t columns,
+                                     std::size_t outputs, const TrainingThreads& threads) const {
     Parameters parameters = threads.added_to(parameters_);
     if (outputs > 1) parameters.emplace_back("num_target", std::to_string(outputs));
+    const std::size_t count = sampling_.count(columns);
+    if (count < columns) {
+      const double share = (static_cast<double>(count) + 0.5) / static_cast<double>(columns);  // rounded down
+      parameters.emplace_back("colsample_bytree", text_of(share));
+    }
     return {library_, matrices, parameters};
   }
 
@@ -246,33 +305,36 @@ class Boosting {
                                         std::span<const float> first, std::size_t rounds,
                                         const TrainingThreads& threads, std::string_view stage,
                                         const ProgressCallback& progress) const {
-    ObjectiveRows fit = objective_rows(rows, first, threads);
-    Booster booster = make_booster({&fit.matrix()}, first.size(), threads);
+    const Bins bins = bins_of(rows);
+    ObjectiveRows fit = objective_rows(rows, bins, first, threads);
+    Booster booster = make_booster({&fit.matrix()}, rows.x.columns(), first.size(), threads);
     Course course(booster, context_.checkpoint);
     const Position& at = course.position();
     while (at.round < rounds) {
       collectively(context_, [&] {
-        fit.step(booster, objective, at.round);
+        fit.step(booster, objective, sampling_, at.round);
         course.end_round();
       });
       report(progress, {stage, at.round, rounds, std::numeric_limits<double>::quiet_NaN()});
     }
     course.end();
-    return trees_of(booster, rows, first, rounds);
+    return trees_of(booster, bins, rows.x.columns(), first, rounds);
   }
 
-  static TreeArrays trees_of(const Booster& booster, const TrainingRows& rows, std::span<const float> first,
-                             std::size_t rounds) {
-    TreeArrays arrays = booster.trees(rows.x.columns(), first.size(), rounds);
+  static TreeArrays trees_of(const Booster& booster, const Bins& bins, std::size_t columns,
+                             std::span<const float> first, std::size_t rounds) {
+    TreeArrays arrays = booster.trees(columns, first.size(), rounds);
+    bins.to_values(arrays);
     arrays.base.assign(first.begin(), first.end());
     return arrays;
   }
 
  private:
   std::shared_ptr<const XgboostLibrary> library_;
+  Parameters parameters_;
+  Sampling sampling_;
   TrainingContext context_;
   SingleWorker single_;
-  Parameters parameters_;
 };
 
 class TreeTrainer final : public LocalizerTrainer {
@@ -289,20 +351,22 @@ class TreeTrainer final : public LocalizerTrainer {
                               const ProgressCallback& progress) const override {
     const std::vector<float> first = internal::first_outputs(rows.residuals, objective, boosting_.reducer());
     const TrainingThreads threads(options_.threads, rows.x);
-    ObjectiveRows fit = boosting_.objective_rows(rows, first, threads);
-    ObjectiveRows check = boosting_.objective_rows(holdout, first, threads);
-    Booster booster = boosting_.make_booster({&fit.matrix(), &check.matrix()}, first.size(), threads);
+    const Bins bins = boosting_.bins_of(rows);
+    ObjectiveRows fit = boosting_.objective_rows(rows, bins, first, threads);
+    ObjectiveRows check = boosting_.objective_rows(holdout, bins, first, threads);
+    Booster booster = boosting_.make_booster({&fit.matrix(), &check.matrix()}, rows.x.columns(), first.size(), threads);
     Course course(booster, boosting_.context().checkpoint);
     const Position& at = course.position();
     while (at.round < options_.max_rounds && at.round < at.best_iterations + options_.patience) {
       collectively(boosting_.context(), [&] {
-        fit.step(booster, objective, at.round);
+        fit.step(booster, objective, boosting_.sampling(), at.round);
         course.end_round(check.loss(booster, objective));
       });
       report(progress, {"training trees", at.round, options_.max_rounds, at.best});
     }
     course.end();
-    auto trees = std::make_shared<const Trees>(Boosting::trees_of(booster, rows, first, at.best_iterations));
+    auto trees =
+        std::make_shared<const Trees>(Boosting::trees_of(booster, bins, rows.x.columns(), first, at.best_iterations));
     return {std::move(trees), at.best_iterations, at.best};
   }
 

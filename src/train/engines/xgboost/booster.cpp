@@ -38,17 +38,25 @@ TrainingMatrix::TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, co
   if (!x.contiguous()) {
     for (std::size_t i = 0; i < x.rows(); ++i) copy.insert(copy.end(), x.row(i).begin(), x.row(i).end());
   }
+  create(borrow(x.contiguous() ? x.data() : copy.data(), {x.rows(), x.columns()}), rows.categorical, threads);
+}
+
+TrainingMatrix::TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, BasicMatrixView<const float> x,
+                               std::span<const std::uint8_t> categorical, std::size_t threads)
+    : library_(std::move(library)), rows_(x.rows()) {
+  create(borrow(x.data(), {x.rows(), x.columns()}), categorical, threads);
+}
+
+void TrainingMatrix::create(const std::string& values, std::span<const std::uint8_t> categorical, std::size_t threads) {
+  const Functions& f = library_->functions();
   const Json config = {{"missing", std::numeric_limits<double>::quiet_NaN()}, {"nthread", threads}};
   std::string config_text = config.dump();  // JSON writes NaN as null; XGBoost needs NaN
   config_text.replace(config_text.find("null"), 4, "NaN");
-  library_->functions().check(library_->functions().XGDMatrixCreateFromDense(
-                                  borrow(x.contiguous() ? x.data() : copy.data(), {x.rows(), x.columns()}).c_str(),
-                                  config_text.c_str(), &handle_),
-                              "rows");
+  f.check(f.XGDMatrixCreateFromDense(values.c_str(), config_text.c_str(), &handle_), "rows");
   try {
-    set_types(rows.categorical);
+    set_types(categorical);
   } catch (...) {
-    library_->functions().XGDMatrixFree(handle_);
+    f.XGDMatrixFree(handle_);
     throw;
   }
 }
@@ -64,9 +72,14 @@ void TrainingMatrix::set_types(std::span<const std::uint8_t> categorical) {
 TrainingMatrix::~TrainingMatrix() { library_->functions().XGDMatrixFree(handle_); }
 
 void TrainingMatrix::set_labels(std::span<const double> y) {
+  set_numbers("label", std::vector<float>(y.begin(), y.end()));
+}
+
+void TrainingMatrix::set_column_weights(std::span<const float> weights) { set_numbers("feature_weights", weights); }
+
+void TrainingMatrix::set_numbers(const char* name, std::span<const float> numbers) {
   const Functions& f = library_->functions();
-  const std::vector<float> numbers(y.begin(), y.end());
-  f.check(f.XGDMatrixSetInfoFromInterface(handle_, "label", borrow(numbers.data(), {numbers.size()}).c_str()), "label");
+  f.check(f.XGDMatrixSetInfoFromInterface(handle_, name, borrow(numbers.data(), {numbers.size()}).c_str()), name);
 }
 
 // ---- Booster

@@ -18,17 +18,24 @@ namespace widthwise::internal {
 class TrainingMatrix {
  public:
   TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, const InputRows& rows, std::size_t threads);
+  /// Of numbers in single precision; `categorical` as in InputRows.
+  TrainingMatrix(std::shared_ptr<const XgboostLibrary> library, BasicMatrixView<const float> x,
+                 std::span<const std::uint8_t> categorical, std::size_t threads);
   ~TrainingMatrix();
   TrainingMatrix(const TrainingMatrix&) = delete;
   TrainingMatrix& operator=(const TrainingMatrix&) = delete;
 
   void set_labels(std::span<const double> y);
+  /// Weights for the sampling of columns, one per column.
+  void set_column_weights(std::span<const float> weights);
 
   [[nodiscard]] std::size_t rows() const { return rows_; }
   [[nodiscard]] XgboostLibrary::Functions::Handle handle() const { return handle_; }
 
  private:
+  void create(const std::string& values, std::span<const std::uint8_t> categorical, std::size_t threads);
   void set_types(std::span<const std::uint8_t> categorical);
+  void set_numbers(const char* name, std::span<const float> numbers);
 
   std::shared_ptr<const XgboostLibrary> library_;
   XgboostLibrary::Functions::Handle handle_ = nullptr;
