@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <span>
 #include <utility>
 #include <vector>
@@ -109,6 +108,9 @@ WIDTHWISE_VECTORISED void differentiate(const QuantileRows& rows, double smoothi
   }
 }
 
+/// If all errors are 0; its square is a number.
+constexpr double kMinSmoothing = 1e-100;
+
 /// The pinball loss rho of quantiles, with the derivatives of a smooth loss. For e = q - y and a smoothing d,
 ///   rho_d(e) = ((e^2 + d^2)^(1/2) + (1 - 2p) e) / 2,
 /// where d is a multiple of the typical error mean(|e|^(1/2))^2, so that it decreases with the errors
@@ -135,7 +137,7 @@ class QuantileObjective final : public Objective {
     std::vector<CurvatureSums> curvatures(sums.size());
     for (std::size_t j = 0; j < sums.size(); ++j) {
       const double root = sums[j].roots / sums[j].weight;
-      smoothings.push_back(std::max(smoothing_of(j) * root * root, std::numeric_limits<double>::min()));
+      smoothings.push_back(std::max(smoothing_of(j) * root * root, kMinSmoothing));
       sum_curvatures(rows_of(rows, parameters, j), smoothings[j], curvatures[j]);
     }
     reducer.sum({&curvatures.front().bound, sums.size() * sizeof(CurvatureSums) / sizeof(double)});
