@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from programs import fit_with_workers, required_path, run_program, worker_options
 from pyarrow import csv, parquet
-from workers import FULL, fit_words, run_workers
+from workers import FULL, fit_words, run_workers, write_table
 
 ROUNDS = ["--goal", "narrow", "--no-compare"]
 
@@ -37,6 +37,22 @@ def test_workers_train_the_base_model(table, tmp_path):
     assert "fitted on" in out
     assert run_program("inspect", model, "--json")["notes"]["workers"] == "2"
     assert run_program("evaluate", model, table, "--json")["rows"] == 4000
+
+
+def test_shards_sorted_by_outcome_train_the_base_model_of_one_process(tmp_path):
+    rows = parquet.read_table(write_table(tmp_path / "rows.parquet", 4000)).drop(["f"])
+    shards = tmp_path / "sorted.parquet"
+    parquet.write_table(rows.sort_by("y"), shards, row_group_size=2000)  # a group for each of two workers
+    test = write_table(tmp_path / "test.parquet", 4000, seed=1)
+    outcomes = parquet.read_table(test)["y"].to_numpy()
+
+    def error(world):
+        model, out = tmp_path / f"model-{world}", tmp_path / f"out-{world}.parquet"
+        fit(world, shards, "--target", "y", "--base", "trees", *ROUNDS, "-o", model)
+        run_program("predict", model, test, "-o", out)
+        return np.mean(np.abs(parquet.read_table(out)["prediction"].to_numpy() - outcomes))
+
+    assert error(2) == pytest.approx(error(1), rel=0.01)
 
 
 def test_several_files_are_one_table(table, tmp_path):

@@ -1,0 +1,50 @@
+"""The trees of a fit do not depend on the version of XGBoost.
+
+WIDTHWISE_OTHER_XGBOOST names the library of another version (.ci/newer_python.py).
+"""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DATA = os.environ.get("WIDTHWISE_DATA")
+OTHER = os.environ.get("WIDTHWISE_OTHER_XGBOOST")
+
+pytestmark = pytest.mark.skipif(not OTHER, reason="set WIDTHWISE_OTHER_XGBOOST to the library of another version")
+
+FIT = """
+import json, sys
+import pandas as pd
+from widthwise import WidthwiseRegressor
+
+table, target, base, goal = sys.argv[1:]
+rows = pd.read_csv(table).sample(frac=1, random_state=0)[:2500]
+X, y = rows.drop(columns=target), rows[target]
+model = WidthwiseRegressor(base=base, goal=goal, random_state=0, n_jobs=1, compare=False).fit(X[:2000], y[:2000])
+predicted, intervals = model.predict_interval(X[2000:])
+print(json.dumps({"engine": model.predictor_.notes["base_engine"], "numbers": [predicted.tolist(), intervals.tolist()]}))
+"""
+
+
+def fitted(library, *arguments):
+    """What the script prints with a library of XGBoost, or with the installed one."""
+    environment = {**os.environ, **({"WIDTHWISE_XGBOOST": library} if library else {})}
+    words = [sys.executable, "-c", FIT, *map(str, arguments)]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False, env=environment)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(not DATA, reason="set WIDTHWISE_DATA to the folder of the data sets")
+@pytest.mark.parametrize(("base", "goal"), [("trees", "even"), ("quantiles", "narrow")])
+@pytest.mark.parametrize("name", ["bike", "homes"])
+def test_two_versions_give_the_same_intervals(name, base, goal):
+    target = json.loads((Path(DATA) / "datasets.json").read_text())[name]["target"]
+    table = Path(DATA) / f"{name}.csv"
+    installed, other = (fitted(library, table, target, base, goal) for library in (None, OTHER))
+    assert installed["engine"] != other["engine"]
+    assert installed["numbers"] == other["numbers"]
