@@ -67,7 +67,9 @@ def main() -> int:
     command = (tester, "-B", "-m", "pytest", "-p", "no:cacheprovider", "-rs", config, *files)
     print("+", *command, flush=True)
     variables = {"WIDTHWISE_OTHER_XGBOOST": str(library), "VIRTUAL_ENV": str(WORK / "test")}
-    return subprocess.run([str(word) for word in command], env={**os.environ, **variables}, cwd=WORK, check=False).returncode
+    return subprocess.run(
+        [str(word) for word in command], env={**os.environ, **variables}, cwd=WORK, check=False
+    ).returncode
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@
 #include <limits>
 #include <memory>
 #include <string_view>
-#include <vector>
 
 #include <widthwise/objective.hpp>
 
@@ -22,11 +21,6 @@ inline constexpr std::size_t kEveryRow = std::numeric_limits<std::size_t>::max()
 
 std::unique_ptr<const Objective> make_general_objective(std::shared_ptr<const Transform> transform, Score score,
                                                         const WidthOptions& options, std::size_t nodes);
-
-/// The loss of base models: the mean pinball loss of one quantile per output. The rows hold outcomes instead of
-/// residuals. `smoothing` is positive: errors below about this many typical errors count by their squares, so that the
-/// median of a large smoothing approaches the mean.
-std::unique_ptr<const Objective> make_quantile_objective(std::vector<double> probabilities, double smoothing);
 
 /// Lower bound of a Hessian relative to the mean per row; tiny Hessians make extreme leaves.
 inline constexpr double kMinCurvature = 1e-3;

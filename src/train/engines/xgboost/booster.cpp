@@ -75,7 +75,9 @@ void TrainingMatrix::set_labels(std::span<const double> y) {
   set_numbers("label", std::vector<float>(y.begin(), y.end()));
 }
 
-void TrainingMatrix::set_column_weights(std::span<const float> weights) { set_numbers("feature_weights", weights); }
+void TrainingMatrix::set_column_weights(std::span<const float> weights) {
+  if (!weights.empty()) set_numbers("feature_weights", weights);
+}
 
 void TrainingMatrix::set_numbers(const char* name, std::span<const float> numbers) {
   const Functions& f = library_->functions();

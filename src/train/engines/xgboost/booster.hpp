@@ -26,7 +26,7 @@ class TrainingMatrix {
   TrainingMatrix& operator=(const TrainingMatrix&) = delete;
 
   void set_labels(std::span<const double> y);
-  /// Weights for the sampling of columns, one per column.
+  /// Weights for the sampling of columns, one per column; empty: as they are.
   void set_column_weights(std::span<const float> weights);
 
   [[nodiscard]] std::size_t rows() const { return rows_; }

@@ -1,0 +1,277 @@
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include <widthwise/error.hpp>
+#include <widthwise/train/fit.hpp>
+#include <widthwise/train/xgboost.hpp>
+
+#include "base/message.hpp"
+#include "base/text.hpp"
+#include "train/engines/leaf_values.hpp"
+#include "train/engines/xgboost/bins.hpp"
+#include "train/engines/xgboost/booster.hpp"
+#include "train/engines/xgboost/forest.hpp"
+#include "train/engines/xgboost/settings.hpp"
+
+namespace widthwise {
+namespace {
+
+using internal::Bins;
+using internal::Booster;
+using internal::Forest;
+using internal::LeafValues;
+using internal::Parameters;
+using internal::Sampling;
+using internal::TrainingMatrix;
+using internal::TrainingThreads;
+
+/// Outcomes for training, in numbers near 1: single precision holds few digits of large ones.
+struct ScaledOutcomes {
+  float centre = 0;            ///< in single precision, like the first output of trees
+  double unit = 1;             ///< a power of two, so that leaves are multiplied by it without rounding
+  std::vector<double> values;  ///< (y - centre) / unit (n)
+
+  ScaledOutcomes(std::span<const double> y, const Reducer& reducer) {
+    double sums[] = {static_cast<double>(y.size()), std::accumulate(y.begin(), y.end(), 0.0)};
+    reducer.sum(sums);
+    centre = static_cast<float>(sums[1] / sums[0]);
+    for (const double outcome : y) values.push_back(outcome - static_cast<double>(centre));
+    double sizes = 0;
+    for (const double value : values) sizes += std::abs(value) / sums[0];
+    reducer.sum({&sizes, 1});
+    unit = unit_near(sizes);
+    for (double& value : values) value /= unit;
+  }
+};
+
+/// The rows of one training, and the predictions of the trees so far.
+class BaseRows {
+ public:
+  BaseRows(const std::shared_ptr<const XgboostLibrary>& library, const InputRows& rows, std::span<const double> y,
+           const TrainingContext& context, const Reducer& reducer, std::size_t threads)
+      : reducer_(reducer),
+        x_(rows.x),
+        bins_(rows, context.communicator),
+        matrix_(binned(library, rows, threads)),
+        outcomes_(y, reducer),
+        weights_(rows.weights.begin(), rows.weights.end()),
+        leaves_(y.size(), 0),
+        errors_(y.size()),
+        sampled_(y.size()),
+        numbers_(y.size()) {
+    matrix_.set_labels(std::vector<double>(y.size(), 0.0));
+    set_mean_weight_to_one();
+  }
+
+  [[nodiscard]] const TrainingMatrix& matrix() const { return matrix_; }
+  [[nodiscard]] std::size_t columns() const { return x_.columns(); }
+
+  /// The best constant, in units.
+  [[nodiscard]] float first_output(const LeafValues& values) {
+    constexpr int kSteps = 30;
+    sampled_ = weights_;
+    double constant = 0;
+    for (int step = 0; step < kSteps; ++step) {
+      for (std::size_t i = 0; i < errors_.size(); ++i) errors_[i] = outcomes_.values[i] - constant;
+      constant += values.of({errors_, sampled_, leaves_}, 1, reducer_).front();
+    }
+    // Rounded as in the final trees, which add to an outcome in single precision.
+    return static_cast<float>(
+        (static_cast<double>(in_outcomes(static_cast<float>(constant))) - static_cast<double>(outcomes_.centre)) /
+        outcomes_.unit);
+  }
+
+  /// Draw the rows and columns of a round.
+  void sample(const Sampling& sampling, std::size_t round) {
+    Random random = sampling.of_rows(round, reducer_.rank());
+    for (std::size_t i = 0; i < sampled_.size(); ++i) {
+      sampled_[i] = random.uniform() < sampling.row_share() ? weights_[i] : 0;
+    }
+    matrix_.set_column_weights(sampling.column_weights(round, columns()));
+  }
+
+  /// The next tree for a quantile, whose leaves are multiplied by `rate`. Adds it to the predictions f (n).
+  [[nodiscard]] TreeArrays grow(Booster booster, const LeafValues& values, double probability, double rate,
+                                std::vector<float>& f) {
+    for (std::size_t i = 0; i < errors_.size(); ++i) {
+      errors_[i] = outcomes_.values[i] - static_cast<double>(f[i]);
+    }
+    differentiate(probability);
+    booster.update(matrix_, 0, gradient_, hessian_, 1);
+    TreeArrays tree = booster.trees(columns(), 1, 1);
+    bins_.to_values(tree);
+    const std::size_t count = number_leaves(tree);
+    std::vector<double> found = values.of({errors_, sampled_, leaves_}, count, reducer_);
+    std::vector<float> leaf_values;
+    for (const double value : found) leaf_values.push_back(static_cast<float>(rate * value));
+    for (std::size_t i = 0; i < f.size(); ++i) f[i] += leaf_values[leaves_[i]];
+    for (std::size_t node = 0, leaf = 0; node < tree.feature.size(); ++node) {
+      if (tree.feature[node] < 0) tree.value[node] = leaf_values[leaf++];
+    }
+    return tree;
+  }
+
+  /// The predictions of trees in units, by output.
+  [[nodiscard]] std::vector<std::vector<float>> predictions(const Forest& forest) const {
+    const std::size_t outputs = forest.arrays().base.size();
+    std::vector<double> out(x_.rows() * outputs);
+    Trees(forest.arrays()).evaluate(x_, {out.data(), x_.rows(), outputs});
+    std::vector<std::vector<float>> f(outputs);
+    for (std::size_t i = 0; i < out.size(); ++i) f[i % outputs].push_back(static_cast<float>(out[i]));
+    return f;
+  }
+
+  /// Trees in units as trees in outcomes.
+  [[nodiscard]] TreeArrays in_outcomes(TreeArrays trees) const {
+    for (float& base : trees.base) base = in_outcomes(base);
+    for (std::size_t node = 0; node < trees.value.size(); ++node) {
+      if (trees.feature[node] < 0) trees.value[node] *= static_cast<float>(outcomes_.unit);
+    }
+    return trees;
+  }
+
+ private:
+  TrainingMatrix binned(const std::shared_ptr<const XgboostLibrary>& library, const InputRows& rows,
+                        std::size_t threads) const {
+    const std::vector<float> numbers = bins_.numbers(rows.x);
+    return {library, {numbers.data(), rows.x.rows(), rows.x.columns()}, rows.categorical, threads};
+  }
+
+  [[nodiscard]] float in_outcomes(float output) const {
+    return static_cast<float>(static_cast<double>(outcomes_.centre) + outcomes_.unit * static_cast<double>(output));
+  }
+
+  /// Settings of trees count rows, so that weights have the mean 1.
+  void set_mean_weight_to_one() {
+    if (weights_.empty()) weights_.assign(x_.rows(), 1.0);
+    double sums[] = {static_cast<double>(weights_.size()), std::accumulate(weights_.begin(), weights_.end(), 0.0)};
+    reducer_.sum(sums);
+    for (double& weight : weights_) weight *= sums[0] / sums[1];
+  }
+
+  /// Derivatives that choose the splits: those of w |e|^(3/2), between absolute and squared errors, with the
+  /// probabilities of the quantile for the two signs of e. XGBoost compares gains, so that their unit does not matter.
+  void differentiate(double probability) {
+    gradient_.resize(errors_.size());
+    hessian_.resize(errors_.size());
+    for (std::size_t i = 0; i < errors_.size(); ++i) {
+      const double size = std::sqrt(std::abs(errors_[i]));
+      gradient_[i] = static_cast<float>(sampled_[i] * (errors_[i] > 0 ? -probability : 1 - probability) * size);
+      hessian_[i] = static_cast<float>(sampled_[i]);
+    }
+  }
+
+  /// Set the leaf of every row; return the number of leaves.
+  std::size_t number_leaves(const TreeArrays& tree) {
+    TreeArrays numbered = tree;
+    numbered.base = {0};
+    std::size_t count = 0;
+    for (std::size_t node = 0; node < numbered.feature.size(); ++node) {
+      if (numbered.feature[node] < 0) numbered.value[node] = static_cast<float>(count++);
+    }
+    Trees(std::move(numbered)).evaluate(x_, {numbers_.data(), numbers_.size(), 1});
+    for (std::size_t i = 0; i < leaves_.size(); ++i) leaves_[i] = static_cast<std::uint32_t>(numbers_[i]);
+    return count;
+  }
+
+  const Reducer& reducer_;
+  MatrixView x_;
+  Bins bins_;
+  TrainingMatrix matrix_;
+  ScaledOutcomes outcomes_;
+  std::vector<double> weights_;  // of mean 1
+  std::vector<std::uint32_t> leaves_;
+  std::vector<double> errors_;
+  std::vector<double> sampled_;  // weights, 0 for rows that are not in the sample
+  std::vector<double> numbers_;  // of leaves
+  std::vector<float> gradient_;
+  std::vector<float> hessian_;
+};
+
+/// XGBoost chooses the splits of the trees, and LeafValues the values of their leaves.
+class TreeBaseTrainer final : public BaseTrainer {
+ public:
+  TreeBaseTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeBaseOptions& options,
+                  const TrainingContext& context)
+      : library_(std::move(library)),
+        options_(options),
+        context_(context),
+        parameters_(internal::parameters_of(options)),
+        sampling_(options) {
+    if (!(options.lower < options.upper || (options.lower == 0.5 && options.upper == 0.5))) {
+      throw internal::make_error(
+          ErrorCode::kInvalidArgument,
+          "base model: expected a lower quantile below the upper one, or 0.5 for both, found {} and {}", options.lower,
+          options.upper);
+    }
+    parameters_.emplace_back("eta", "1");  // the values of leaves are ours
+    probabilities_.push_back(options.lower);
+    if (options.lower < options.upper) probabilities_.push_back(options.upper);
+    for (const double p : probabilities_) values_.emplace_back(p, options.smoothing, options.lambda);
+  }
+
+  [[nodiscard]] std::string_view name() const override { return outputs() == 1 ? "trees" : "quantiles"; }
+  [[nodiscard]] std::size_t outputs() const override { return probabilities_.size(); }
+  [[nodiscard]] std::string engine() const override { return "xgboost " + library_->version(); }
+  [[nodiscard]] std::string settings() const override { return options_.to_string(); }
+  [[nodiscard]] bool takes_categories() const override { return true; }
+  [[nodiscard]] bool takes_weights() const override { return true; }
+
+  [[nodiscard]] std::shared_ptr<const RowFunction> train(const InputRows& rows, std::span<const double> y,
+                                                         std::string_view stage,
+                                                         const ProgressCallback& progress) const override {
+    const TrainingThreads threads(options_.threads, rows.x);
+    BaseRows training(library_, rows, y, context_, reducer(), threads.count());
+    Parameters parameters = threads.added_to(parameters_);
+    sampling_.add_to(parameters, rows.x.columns());
+    std::vector<float> first;
+    for (const LeafValues& values : values_) first.push_back(training.first_output(values));
+    Forest forest(rows.x.columns(), std::move(first), context_.checkpoint);
+    std::vector<std::vector<float>> f = training.predictions(forest);
+    const TrainingMatrix* const matrices[] = {&training.matrix()};
+    while (forest.rounds() < options_.rounds) {
+      internal::collectively(context_, [&] {
+        training.sample(sampling_, forest.rounds());
+        for (std::size_t j = 0; j < outputs(); ++j) {
+          forest.add(training.grow(Booster(library_, matrices, parameters), values_[j], probabilities_[j],
+                                   options_.learning_rate, f[j]),
+                     j);
+        }
+      });
+      forest.end_round();
+      report(progress, {stage, forest.rounds(), options_.rounds, std::numeric_limits<double>::quiet_NaN()});
+    }
+    forest.end();
+    return std::make_shared<const Trees>(training.in_outcomes(forest.arrays()));
+  }
+
+ private:
+  [[nodiscard]] const Reducer& reducer() const {
+    return context_.communicator != nullptr ? static_cast<const Reducer&>(*context_.communicator) : single_;
+  }
+
+  std::shared_ptr<const XgboostLibrary> library_;
+  TreeBaseOptions options_;
+  TrainingContext context_;
+  SingleWorker single_;
+  Parameters parameters_;
+  Sampling sampling_;
+  std::vector<double> probabilities_;
+  std::vector<LeafValues> values_;
+};
+
+}  // namespace
+
+std::unique_ptr<const BaseTrainer> make_tree_base_trainer(std::shared_ptr<const XgboostLibrary> library,
+                                                          const TreeBaseOptions& options,
+                                                          const TrainingContext& context) {
+  return std::make_unique<TreeBaseTrainer>(std::move(library), options, context);
+}
+
+}  // namespace widthwise

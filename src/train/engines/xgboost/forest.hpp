@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <widthwise/row_function.hpp>
+#include <widthwise/train/communicator.hpp>
+
+namespace widthwise::internal {
+
+/// Trees that are trained one after the other. They start from the checkpoint, if there is one, which is updated at
+/// intervals.
+class Forest {
+ public:
+  /// `first`: the initial values of the outputs. Throws kBadData for a checkpoint that is not of such trees.
+  Forest(std::size_t inputs, std::vector<float> first, Checkpoint* checkpoint);
+
+  [[nodiscard]] const TreeArrays& arrays() const { return arrays_; }
+  [[nodiscard]] std::uint64_t rounds() const { return rounds_; }
+
+  /// Add a tree, which adds to this output.
+  void add(const TreeArrays& tree, std::size_t output);
+
+  void end_round();
+
+  /// Store the state after the last round.
+  void end();
+
+ private:
+  void load(std::span<const std::byte> state);
+  void keep();
+
+  TreeArrays arrays_;
+  std::uint64_t rounds_ = 0;
+  Checkpoint* checkpoint_;
+};
+
+}  // namespace widthwise::internal
