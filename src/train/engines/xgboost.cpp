@@ -128,8 +128,8 @@ class ObjectiveRows {
     float_gradient_.resize(n * outputs_);
     float_hessian_.resize(n * outputs_);
     for (std::size_t i = 0; i < gradient_.size(); ++i) {
-      float_gradient_[i] = static_cast<float>(total_rows_ * gradient_[i]);
-      float_hessian_[i] = static_cast<float>(std::max(total_rows_ * hessian_[i], kMinHessian));
+      float_gradient_[i] = internal::rounded_derivative(total_rows_ * gradient_[i]);
+      float_hessian_[i] = internal::rounded_derivative(std::max(total_rows_ * hessian_[i], kMinHessian));
     }
     sample_rows(sampling, round);
     matrix_.set_column_weights(sampling.column_weights(round, columns_));

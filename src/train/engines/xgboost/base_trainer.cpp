@@ -64,7 +64,8 @@ class BaseRows {
         leaves_(y.size(), 0),
         errors_(y.size()),
         sampled_(y.size()),
-        numbers_(y.size()) {
+        numbers_(y.size()),
+        slopes_(y.size()) {
     matrix_.set_labels(std::vector<double>(y.size(), 0.0));
     set_mean_weight_to_one();
   }
@@ -156,14 +157,22 @@ class BaseRows {
   }
 
   /// Derivatives that choose the splits: those of w |e|^(3/2), between absolute and squared errors, with the
-  /// probabilities of the quantile for the two signs of e. XGBoost compares gains, so that their unit does not matter.
+  /// probabilities of the quantile for the two signs of e. Their mean size is 1, because XGBoost leaves out splits of
+  /// tiny gains.
   void differentiate(double probability) {
     gradient_.resize(errors_.size());
     hessian_.resize(errors_.size());
+    double sums[] = {0, 0};  // of w and of the sizes
     for (std::size_t i = 0; i < errors_.size(); ++i) {
-      const double size = std::sqrt(std::abs(errors_[i]));
-      gradient_[i] = static_cast<float>(sampled_[i] * (errors_[i] > 0 ? -probability : 1 - probability) * size);
-      hessian_[i] = static_cast<float>(sampled_[i]);
+      slopes_[i] = sampled_[i] * (errors_[i] > 0 ? -probability : 1 - probability) * std::sqrt(std::abs(errors_[i]));
+      sums[0] += sampled_[i];
+      sums[1] += std::abs(slopes_[i]);
+    }
+    reducer_.sum(sums);
+    const double unit = sums[1] > 0 ? sums[0] / sums[1] : 1;
+    for (std::size_t i = 0; i < errors_.size(); ++i) {
+      gradient_[i] = internal::rounded_derivative(unit * slopes_[i]);
+      hessian_[i] = internal::rounded_derivative(sampled_[i]);
     }
   }
 
@@ -190,6 +199,7 @@ class BaseRows {
   std::vector<double> errors_;
   std::vector<double> sampled_;  // weights, 0 for rows that are not in the sample
   std::vector<double> numbers_;  // of leaves
+  std::vector<double> slopes_;
   std::vector<float> gradient_;
   std::vector<float> hessian_;
 };

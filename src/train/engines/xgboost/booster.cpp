@@ -93,6 +93,9 @@ Booster::Booster(std::shared_ptr<const XgboostLibrary> library, std::span<const 
   create();
   try {
     for (const auto& [name, value] : parameters_) set_parameter(name, value);
+    // XGBoost reads its parameters now. It would copy the first derivatives with all threads otherwise.
+    int rounds = 0;
+    library_->functions().check(library_->functions().XGBoosterBoostedRounds(handle_, &rounds), "create");
   } catch (...) {
     free();
     throw;

@@ -155,6 +155,7 @@ std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem
   WIDTHWISE_BIND(XGBoosterCreate);
   WIDTHWISE_BIND(XGBoosterFree);
   WIDTHWISE_BIND(XGBoosterSetParam);
+  WIDTHWISE_BIND(XGBoosterBoostedRounds);
   WIDTHWISE_BIND(XGBoosterTrainOneIter);
   WIDTHWISE_BIND(XGBoosterPredictFromDMatrix);
   WIDTHWISE_BIND(XGBoosterSaveModelToBuffer);

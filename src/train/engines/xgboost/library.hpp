@@ -24,6 +24,7 @@ struct XgboostLibrary::Functions {
   int (*XGBoosterCreate)(const Handle* matrices, Size count, Handle* out);
   int (*XGBoosterFree)(Handle booster);
   int (*XGBoosterSetParam)(Handle booster, const char* name, const char* value);
+  int (*XGBoosterBoostedRounds)(Handle booster, int* out);
   int (*XGBoosterTrainOneIter)(Handle booster, Handle matrix, int iteration, const char* gradient, const char* hessian);
   int (*XGBoosterPredictFromDMatrix)(Handle booster, Handle matrix, const char* config, const Size** shape,
                                      Size* dimensions, const float** out);

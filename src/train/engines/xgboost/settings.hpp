@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
@@ -38,6 +39,12 @@ class TrainingThreads {
   std::size_t count_;
   PassiveWaiting waiting_;
 };
+
+/// A derivative as XGBoost gets it: a multiple of 2^-20, so that sums of them in double precision are exact. Their
+/// order depends on the version of XGBoost and on the number of threads.
+[[nodiscard]] inline float rounded_derivative(double derivative) {
+  return static_cast<float>(std::round(derivative * 0x1p20) * 0x1p-20);
+}
 
 /// The random choices of one training. XGBoost's differ between its versions and depend on earlier trainings of the
 /// process; these depend on the seed and the number of the round alone.
