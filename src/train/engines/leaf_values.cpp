@@ -9,8 +9,9 @@ namespace {
 // The typical error of a leaf is that of its rows and of so many rows with the typical error of all.
 constexpr double kRowsOfAll = 5;
 
-// Boosting takes a small part of the last step, so that few are enough.
+// Boosting takes a small part of the last step, so that few are enough: one where most errors count by their squares.
 constexpr int kSteps = 3;
+constexpr double kSquares = 1;  // smoothing
 
 constexpr double kMinSmoothing = 1e-100;  // if all errors are 0; its square is a number
 
@@ -70,7 +71,8 @@ LeafValues::LeafValues(double probability, double smoothing, double penalty)
 std::vector<double> LeafValues::of(const LeafRows& rows, std::size_t count, const Reducer& reducer) const {
   const std::vector<double> smoothings = smoothings_of(rows, count, smoothing_, reducer);
   std::vector<double> values(count, 0.0);
-  for (int step = 0; step < kSteps; ++step) {
+  const int steps = smoothing_ >= kSquares ? 1 : kSteps;
+  for (int step = 0; step < steps; ++step) {
     std::vector<StepSums> sums(count);
     for (std::size_t i = 0; i < rows.errors.size(); ++i) {
       const std::size_t leaf = rows.leaves[i];

@@ -1,5 +1,6 @@
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <string>
@@ -98,14 +99,14 @@ class BaseRows {
   }
 
   /// The next tree for a quantile, whose leaves are multiplied by `rate`. Adds it to the predictions f (n).
-  [[nodiscard]] TreeArrays grow(Booster booster, const LeafValues& values, double probability, double rate,
-                                std::vector<float>& f) {
+  [[nodiscard]] TreeArrays grow(Booster& booster, std::size_t round, const LeafValues& values, double probability,
+                                double rate, std::vector<float>& f) {
     for (std::size_t i = 0; i < errors_.size(); ++i) {
       errors_[i] = outcomes_.values[i] - static_cast<double>(f[i]);
     }
     differentiate(probability);
-    booster.update(matrix_, 0, gradient_, hessian_, 1);
-    TreeArrays tree = booster.trees(columns(), 1, 1);
+    booster.update(matrix_, round, gradient_, hessian_, 1);
+    TreeArrays tree = booster.tree(columns(), round);
     bins_.to_values(tree);
     const std::size_t count = number_leaves(tree);
     std::vector<double> found = values.of({errors_, sampled_, leaves_}, count, reducer_);
@@ -245,11 +246,14 @@ class TreeBaseTrainer final : public BaseTrainer {
     Forest forest(rows.x.columns(), std::move(first), context_.checkpoint);
     std::vector<std::vector<float>> f = training.predictions(forest);
     const TrainingMatrix* const matrices[] = {&training.matrix()};
+    std::deque<Booster> boosters;
+    for (std::size_t j = 0; j < outputs(); ++j) boosters.emplace_back(library_, matrices, parameters);
+    const std::uint64_t begin = forest.rounds();
     while (forest.rounds() < options_.rounds) {
       internal::collectively(context_, [&] {
         training.sample(sampling_, forest.rounds());
         for (std::size_t j = 0; j < outputs(); ++j) {
-          forest.add(training.grow(Booster(library_, matrices, parameters), values_[j], probabilities_[j],
+          forest.add(training.grow(boosters[j], forest.rounds() - begin, values_[j], probabilities_[j],
                                    options_.learning_rate, f[j]),
                      j);
         }

@@ -1,6 +1,7 @@
 #include "train/engines/xgboost/booster.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -142,11 +143,13 @@ std::span<const float> Booster::margins(const TrainingMatrix& matrix, bool train
   return {out, size};
 }
 
-std::vector<std::byte> Booster::save() const {
+std::vector<std::byte> Booster::save() const { return save(handle_); }
+
+std::vector<std::byte> Booster::save(Functions::Handle handle) const {
   const Functions& f = library_->functions();
   Functions::Size length = 0;
   const char* bytes = nullptr;
-  f.check(f.XGBoosterSaveModelToBuffer(handle_, R"({"format": "ubj"})", &length, &bytes), "model");
+  f.check(f.XGBoosterSaveModelToBuffer(handle, R"({"format": "ubj"})", &length, &bytes), "model");
   const auto* const begin = reinterpret_cast<const std::byte*>(bytes);
   return {begin, begin + length};
 }
@@ -163,6 +166,14 @@ void Booster::load(std::span<const std::byte> saved) {
   for (const auto& [name, value] : parameters_) {
     if (name != "base_score") set_parameter(name, value);
   }
+}
+
+TreeArrays Booster::tree(std::size_t inputs, std::size_t round) const {
+  const Functions& f = library_->functions();
+  Functions::Handle slice = nullptr;
+  f.check(f.XGBoosterSlice(handle_, static_cast<int>(round), static_cast<int>(round) + 1, 1, &slice), "tree");
+  const std::unique_ptr<void, int (*)(Functions::Handle)> owner(slice, f.XGBoosterFree);
+  return read_tree_arrays(save(slice), inputs, 1, 1);
 }
 
 TreeArrays Booster::trees(std::size_t inputs, std::size_t outputs, std::size_t rounds) const {

@@ -70,12 +70,16 @@ class Booster {
   [[nodiscard]] std::vector<std::byte> save() const;
   void load(std::span<const std::byte> saved);
 
+  /// The tree of a round, of a booster with one output.
+  [[nodiscard]] TreeArrays tree(std::size_t inputs, std::size_t round) const;
+
   /// The trees of the first `rounds` rounds, for `outputs` outputs.
   [[nodiscard]] TreeArrays trees(std::size_t inputs, std::size_t outputs, std::size_t rounds) const;
 
  private:
   void create();
   void free();
+  [[nodiscard]] std::vector<std::byte> save(XgboostLibrary::Functions::Handle handle) const;
 
   std::shared_ptr<const XgboostLibrary> library_;
   Parameters parameters_;
