@@ -1,4 +1,4 @@
-"""Test the package with the newest Python here and the newest XGBoost; the other tests use the oldest supported Debian's.
+"""Test the package with the newest Python of this machine and the newest XGBoost.
 
 The wheel of Python 3.12 and later is compiled from the source archive of the step before, and its trees are compared
 with those of the XGBoost that all other tests use. Without such a Python, the step says so and tests nothing.

@@ -255,6 +255,13 @@ def steps(outside: Path) -> list[Step]:
         build("release", cores=CORES),
         package.wheel(),
         package.install_wheel(),
+        Step(
+            "newer",
+            "python: the newest Python and XGBoost",
+            [["python3", "-B", ".ci/newer_python.py"]],
+            after=["wheel"],
+            read=pytest_lines(),
+        ),
         package.tests("python", "python: tests of the package", folder, "-m", "not distributed", measured=measured),
         build(
             "asan-ubsan",
