@@ -44,16 +44,17 @@ std::string key_text(const DuplicateRowError& error, const CalibrateArguments& a
 
 /// Add the rows of the table to the calibration set of the model.
 void add_rows(CalibrationUpdate& update, CalibrationShard rows, const CalibrateArguments& arguments) {
-  try {
-    with_file_in_errors(arguments.table, [&] { update.add(std::move(rows)); });
-  } catch (const DuplicateRowError& error) {
-    throw internal::make_error(
-        ErrorCode::kDuplicateRows,
-        "{}: {} already in the calibration set, and duplicates make intervals too narrow. Use --replace to calibrate "
-        "with this table only",
-        arguments.table,
-        arguments.key.empty() ? "these rows are" : fmt::format("the row with key {} is", key_text(error, arguments)));
-  }
+  with_file_in_errors(arguments.table, [&] {
+    try {
+      update.add(std::move(rows));
+    } catch (const DuplicateRowError& error) {
+      throw internal::make_error(
+          ErrorCode::kDuplicateRows,
+          "{} already in the calibration set, and duplicates make intervals too narrow. Use --replace to calibrate "
+          "with this table only",
+          arguments.key.empty() ? "these rows are" : fmt::format("the row with key {} is", key_text(error, arguments)));
+    }
+  });
 }
 
 /// The rows of the table, scored.

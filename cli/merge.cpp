@@ -31,15 +31,17 @@ CalibrationUpdate merged(const Model& model, const MergeArguments& arguments) {
   CalibrationUpdate update(model, arguments.replace, "--replace");
   for (const std::string& file : arguments.shards) {
     CalibrationShard shard = load_shard(file);
-    try {
-      with_file_in_errors(file, [&] { update.add(std::move(shard)); });
-    } catch (const DuplicateRowError&) {
-      throw internal::make_error(
-          ErrorCode::kDuplicateRows,
-          "{}: rows of this shard are already in the calibration set{}, and duplicates make intervals too narrow. Pass "
-          "every row once, or use --replace to calibrate with these shards only",
-          file, arguments.shards.size() > 1 ? " or in an earlier shard" : "");
-    }
+    with_file_in_errors(file, [&] {
+      try {
+        update.add(std::move(shard));
+      } catch (const DuplicateRowError&) {
+        throw internal::make_error(
+            ErrorCode::kDuplicateRows,
+            "rows of this shard are already in the calibration set{}, and duplicates make intervals too narrow. Pass "
+            "every row once, or use --replace to calibrate with these shards only",
+            arguments.shards.size() > 1 ? " or in an earlier shard" : "");
+      }
+    });
   }
   return update;
 }

@@ -9,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include <widthwise/calibration.hpp>
 #include <widthwise/error.hpp>
 #include <widthwise/io/table.hpp>
 #include <widthwise/labels.hpp>
@@ -59,14 +58,11 @@ void require_columns(const TableReader& reader, const std::filesystem::path& fil
 /// The fingerprint of the file as text, for the notes of a model.
 [[nodiscard]] std::string fingerprint_text(const TableReader& reader);
 
-/// Run `action`; messages of its errors begin with the name of the file, except those about rows that were added twice,
-/// which the caller words.
+/// Run `action`; messages of its errors begin with the name of the file.
 template <class Action>
 void with_file_in_errors(const std::filesystem::path& file, const Action& action) {
   try {
     action();
-  } catch (const DuplicateRowError&) {
-    throw;
   } catch (const Error& error) {
     throw Error(error.code(), file.string() + ": " + error.what());
   }

@@ -195,11 +195,7 @@ void track_outcomes(const TrackArguments& arguments, const Model& model, OnlineC
           [&] { tracker.end_batch(); });
     }));
   }
-  try {
-    tracker.finish();
-  } catch (const Error& error) {
-    throw Error(error.code(), fmt::format("{}: {}", arguments.table, error.what()));
-  }
+  with_file_in_errors(arguments.table, [&] { tracker.finish(); });
   if (!tracker.warning().empty()) warn(fmt::format("{}: {}", arguments.table, tracker.warning()));
 }
 
