@@ -18,10 +18,10 @@ namespace {
 /// Rows of two leaves: skewed errors, and a hundred times as large ones.
 struct TwoLeaves {
   std::vector<double> errors;
-  std::vector<double> weights;
+  std::vector<float> weights;
   std::vector<std::uint32_t> leaves;
 
-  explicit TwoLeaves(std::size_t n) : weights(n, 1.0) {
+  explicit TwoLeaves(std::size_t n) : weights(n, 1.0F) {
     Random random(7);
     for (std::size_t i = 0; i < n; ++i) {
       leaves.push_back(i % 2);
@@ -89,7 +89,7 @@ TEST(LeafValues, DoNotDependOnRowsWithoutWeightAndAreZeroWithoutRows) {
   TwoLeaves rows(400);
   const LeafValues values(0.5, 4, 1);
   const std::vector<double> all = values.of(rows.part(0, 200), 2, SingleWorker());
-  std::fill(rows.weights.begin() + 200, rows.weights.end(), 0.0);
+  std::fill(rows.weights.begin() + 200, rows.weights.end(), 0.0F);
   for (std::size_t i = 200; i < 400; ++i) rows.errors[i] = 1e6;
   EXPECT_EQ(values.of(rows.rows(), 2, SingleWorker()), all);
   EXPECT_EQ(values.of(rows.rows(), 4, SingleWorker())[3], 0);
@@ -106,7 +106,7 @@ TEST(LeafValues, HaveTheUnitOfTheErrors) {
 
 TEST(LeafValues, OfExactPredictionsAreZero) {
   const std::vector<double> errors(20, 0.0);
-  const std::vector<double> weights(20, 1.0);
+  const std::vector<float> weights(20, 1.0F);
   const std::vector<std::uint32_t> leaves(20, 0);
   for (const double p : {0.05, 0.5}) {
     EXPECT_NEAR(LeafValues(p, 4, 1).of({errors, weights, leaves}, 1, SingleWorker()).front(), 0, 1e-90);

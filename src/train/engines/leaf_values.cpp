@@ -15,7 +15,7 @@ constexpr double kSquares = 1;  // smoothing
 
 constexpr double kMinSmoothing = 1e-100;  // if all errors are 0; its square is a number
 
-/// Sums of the rows of one leaf, which workers add as an array.
+/// Sums of the rows of one leaf, which chunks and workers add as an array.
 struct RootSums {
   double weight = 0;
   double roots = 0;  // of w |e|^(1/2)
@@ -26,22 +26,32 @@ struct StepSums {
   double curvature = 0;  // of w c
 };
 
-template <class Sums>
-void reduce(std::vector<Sums>& sums, const Reducer& reducer) {
-  reducer.sum({reinterpret_cast<double*>(sums.data()), sums.size() * sizeof(Sums) / sizeof(double)});
+/// The sums of `count` leaves over the rows of all workers. add(i, sum) adds row i to the sum of its leaf.
+template <class Sums, class Add>
+std::vector<Sums> sums_of(const LeafRows& rows, std::size_t count, const Reducer& reducer, const Add& add) {
+  constexpr std::size_t kNumbers = sizeof(Sums) / sizeof(double);
+  const Chunks chunks = rows.chunks();
+  std::vector<Sums> sums(std::max(chunks.count(), std::size_t{1}) * count);
+  chunks.for_each([&](const Chunk& chunk) {
+    Sums* const own = sums.data() + chunk.number * count;
+    for (std::size_t i = chunk.first; i < chunk.last; ++i) add(i, own[rows.leaves[i]]);
+  });
+  double* const total = reinterpret_cast<double*>(sums.data());
+  for (std::size_t k = count * kNumbers; k < sums.size() * kNumbers; ++k) total[k % (count * kNumbers)] += total[k];
+  sums.resize(count);
+  reducer.sum({total, count * kNumbers});
+  return sums;
 }
 
 double squared(double x) { return x * x; }
 
 /// The smoothing d of every leaf.
 std::vector<double> smoothings_of(const LeafRows& rows, std::size_t count, double multiple, const Reducer& reducer) {
-  std::vector<RootSums> sums(count);
-  for (std::size_t i = 0; i < rows.errors.size(); ++i) {
-    RootSums& sum = sums[rows.leaves[i]];
-    sum.weight += rows.weights[i];
-    sum.roots += rows.weights[i] * std::sqrt(std::abs(rows.errors[i]));
-  }
-  reduce(sums, reducer);
+  const std::vector<RootSums> sums = sums_of<RootSums>(rows, count, reducer, [&](std::size_t i, RootSums& sum) {
+    const auto weight = static_cast<double>(rows.weights[i]);
+    sum.weight += weight;
+    sum.roots += weight * std::sqrt(std::abs(rows.errors[i]));
+  });
   RootSums all;
   for (const RootSums& sum : sums) {
     all.weight += sum.weight;
@@ -73,16 +83,15 @@ std::vector<double> LeafValues::of(const LeafRows& rows, std::size_t count, cons
   std::vector<double> values(count, 0.0);
   const int steps = smoothing_ >= kSquares ? 1 : kSteps;
   for (int step = 0; step < steps; ++step) {
-    std::vector<StepSums> sums(count);
-    for (std::size_t i = 0; i < rows.errors.size(); ++i) {
+    const std::vector<StepSums> sums = sums_of<StepSums>(rows, count, reducer, [&](std::size_t i, StepSums& sum) {
       const std::size_t leaf = rows.leaves[i];
       const double d = smoothings[leaf];
       const double error = rows.errors[i] - values[leaf];
       const double c = d / std::sqrt(error * error + d * d);
-      sums[leaf].slope += rows.weights[i] * (c * error - d * tilt_);
-      sums[leaf].curvature += rows.weights[i] * c;
-    }
-    reduce(sums, reducer);
+      const auto weight = static_cast<double>(rows.weights[i]);
+      sum.slope += weight * (c * error - d * tilt_);
+      sum.curvature += weight * c;
+    });
     for (std::size_t leaf = 0; leaf < count; ++leaf) {
       const double divisor = sums[leaf].curvature + penalty_;
       if (divisor > 0) values[leaf] += sums[leaf].slope / divisor;

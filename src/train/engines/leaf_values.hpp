@@ -7,13 +7,18 @@
 
 #include <widthwise/objective.hpp>
 
+#include "train/engines/threads/chunks.hpp"
+
 namespace widthwise::internal {
 
 /// Rows of several leaves.
 struct LeafRows {
   std::span<const double> errors;         ///< y - f(x) (n)
-  std::span<const double> weights;        ///< n numbers >= 0
+  std::span<const float> weights;         ///< n numbers >= 0
   std::span<const std::uint32_t> leaves;  ///< numbers of leaves (n), from 0
+  std::size_t threads = 1;
+
+  [[nodiscard]] Chunks chunks() const { return {errors.size(), threads}; }
 };
 
 /// A quantile of the errors of every leaf, robust for few rows: the minimum of a smooth pinball loss whose smoothing is

@@ -25,7 +25,10 @@ namespace {
 
 using internal::Bins;
 using internal::Booster;
+using internal::Chunk;
+using internal::Chunks;
 using internal::Forest;
+using internal::LeafRows;
 using internal::LeafValues;
 using internal::Parameters;
 using internal::Sampling;
@@ -61,14 +64,14 @@ class BaseRows {
         bins_(rows, context.communicator),
         matrix_(binned(library, rows, threads)),
         outcomes_(y, reducer),
-        weights_(rows.weights.begin(), rows.weights.end()),
+        weights_(weights_of_mean_one(rows, reducer)),
+        chunks_(y.size(), threads),
+        threads_(threads),
         leaves_(y.size(), 0),
         errors_(y.size()),
-        sampled_(y.size()),
-        numbers_(y.size()),
-        slopes_(y.size()) {
+        gradient_(y.size()),
+        hessian_(weights_) {
     matrix_.set_labels(std::vector<double>(y.size(), 0.0));
-    set_mean_weight_to_one();
   }
 
   [[nodiscard]] const TrainingMatrix& matrix() const { return matrix_; }
@@ -77,11 +80,11 @@ class BaseRows {
   /// The best constant, in units.
   [[nodiscard]] float first_output(const LeafValues& values) {
     constexpr int kSteps = 30;
-    sampled_ = weights_;
+    std::ranges::fill(leaves_, 0);
     double constant = 0;
     for (int step = 0; step < kSteps; ++step) {
       for (std::size_t i = 0; i < errors_.size(); ++i) errors_[i] = outcomes_.values[i] - constant;
-      constant += values.of({errors_, sampled_, leaves_}, 1, reducer_).front();
+      constant += values.of(leaf_rows(weights_), 1, reducer_).front();
     }
     // Rounded as in the final trees, which add to an outcome in single precision.
     return static_cast<float>(
@@ -91,28 +94,29 @@ class BaseRows {
 
   /// Draw the rows and columns of a round.
   void sample(const Sampling& sampling, std::size_t round) {
-    Random random = sampling.of_rows(round, reducer_.rank());
-    for (std::size_t i = 0; i < sampled_.size(); ++i) {
-      sampled_[i] = random.uniform() < sampling.row_share() ? weights_[i] : 0;
-    }
+    chunks_.for_each([&](const Chunk& chunk) {
+      Random random = sampling.of_rows(round, reducer_.rank(), chunk.number);
+      for (std::size_t i = chunk.first; i < chunk.last; ++i) {
+        hessian_[i] = random.uniform() < sampling.row_share() ? weights_[i] : 0;
+      }
+    });
     matrix_.set_column_weights(sampling.column_weights(round, columns()));
   }
 
   /// The next tree for a quantile, whose leaves are multiplied by `rate`. Adds it to the predictions f (n).
   [[nodiscard]] TreeArrays grow(Booster& booster, std::size_t round, const LeafValues& values, double probability,
-                                double rate, std::vector<float>& f) {
-    for (std::size_t i = 0; i < errors_.size(); ++i) {
-      errors_[i] = outcomes_.values[i] - static_cast<double>(f[i]);
-    }
-    differentiate(probability);
+                                double rate, std::span<float> f) {
+    differentiate(probability, f);
     booster.update(matrix_, round, gradient_, hessian_, 1);
     TreeArrays tree = booster.tree(columns(), round);
     bins_.to_values(tree);
-    const std::size_t count = number_leaves(tree);
-    std::vector<double> found = values.of({errors_, sampled_, leaves_}, count, reducer_);
     std::vector<float> leaf_values;
-    for (const double value : found) leaf_values.push_back(static_cast<float>(rate * value));
-    for (std::size_t i = 0; i < f.size(); ++i) f[i] += leaf_values[leaves_[i]];
+    for (const double value : values.of(leaf_rows(hessian_), number_leaves(tree), reducer_)) {
+      leaf_values.push_back(static_cast<float>(rate * value));
+    }
+    chunks_.for_each([&](const Chunk& chunk) {
+      for (std::size_t i = chunk.first; i < chunk.last; ++i) f[i] += leaf_values[leaves_[i]];
+    });
     for (std::size_t node = 0, leaf = 0; node < tree.feature.size(); ++node) {
       if (tree.feature[node] < 0) tree.value[node] = leaf_values[leaf++];
     }
@@ -150,31 +154,51 @@ class BaseRows {
   }
 
   /// Settings of trees count rows, so that weights have the mean 1.
-  void set_mean_weight_to_one() {
-    if (weights_.empty()) weights_.assign(x_.rows(), 1.0);
-    double sums[] = {static_cast<double>(weights_.size()), std::accumulate(weights_.begin(), weights_.end(), 0.0)};
-    reducer_.sum(sums);
-    for (double& weight : weights_) weight *= sums[0] / sums[1];
+  static std::vector<float> weights_of_mean_one(const InputRows& rows, const Reducer& reducer) {
+    if (rows.weights.empty()) return std::vector<float>(rows.x.rows(), 1.0F);
+    double sums[] = {static_cast<double>(rows.weights.size()),
+                     std::accumulate(rows.weights.begin(), rows.weights.end(), 0.0)};
+    reducer.sum(sums);
+    std::vector<float> weights;
+    for (const double weight : rows.weights) {
+      weights.push_back(internal::rounded_derivative(weight * sums[0] / sums[1]));
+    }
+    return weights;
+  }
+
+  [[nodiscard]] LeafRows leaf_rows(std::span<const float> weights) const {
+    return {errors_, weights, leaves_, threads_};
   }
 
   /// Derivatives that choose the splits: those of w |e|^(3/2), between absolute and squared errors, with the
   /// probabilities of the quantile for the two signs of e. Their mean size is 1, because XGBoost leaves out splits of
   /// tiny gains.
-  void differentiate(double probability) {
-    gradient_.resize(errors_.size());
-    hessian_.resize(errors_.size());
-    double sums[] = {0, 0};  // of w and of the sizes
-    for (std::size_t i = 0; i < errors_.size(); ++i) {
-      slopes_[i] = sampled_[i] * (errors_[i] > 0 ? -probability : 1 - probability) * std::sqrt(std::abs(errors_[i]));
-      sums[0] += sampled_[i];
-      sums[1] += std::abs(slopes_[i]);
+  void differentiate(double probability, std::span<const float> f) {
+    const double slopes[] = {1 - probability, -probability};  // of e <= 0 and e > 0
+    std::vector<Sizes> sizes(chunks_.count());
+    chunks_.for_each([&](const Chunk& chunk) {
+      Sizes& sums = sizes[chunk.number];
+      for (std::size_t i = chunk.first; i < chunk.last; ++i) {
+        errors_[i] = outcomes_.values[i] - static_cast<double>(f[i]);
+        const auto weight = static_cast<double>(hessian_[i]);
+        const double slope = weight * slopes[errors_[i] > 0 ? 1 : 0] * std::sqrt(std::abs(errors_[i]));
+        gradient_[i] = static_cast<float>(slope);
+        sums.weights += weight;
+        sums.slopes += std::abs(slope);
+      }
+    });
+    double sums[] = {0, 0};
+    for (const Sizes& size : sizes) {
+      sums[0] += size.weights;
+      sums[1] += size.slopes;
     }
     reducer_.sum(sums);
     const double unit = sums[1] > 0 ? sums[0] / sums[1] : 1;
-    for (std::size_t i = 0; i < errors_.size(); ++i) {
-      gradient_[i] = internal::rounded_derivative(unit * slopes_[i]);
-      hessian_[i] = internal::rounded_derivative(sampled_[i]);
-    }
+    chunks_.for_each([&](const Chunk& chunk) {
+      for (std::size_t i = chunk.first; i < chunk.last; ++i) {
+        gradient_[i] = internal::rounded_derivative(unit * static_cast<double>(gradient_[i]));
+      }
+    });
   }
 
   /// Set the leaf of every row; return the number of leaves.
@@ -185,24 +209,34 @@ class BaseRows {
     for (std::size_t node = 0; node < numbered.feature.size(); ++node) {
       if (numbered.feature[node] < 0) numbered.value[node] = static_cast<float>(count++);
     }
-    Trees(std::move(numbered)).evaluate(x_, {numbers_.data(), numbers_.size(), 1});
-    for (std::size_t i = 0; i < leaves_.size(); ++i) leaves_[i] = static_cast<std::uint32_t>(numbers_[i]);
+    const Trees leaves(std::move(numbered));
+    chunks_.for_each([&](const Chunk& chunk) {
+      std::vector<double> numbers(chunk.last - chunk.first);
+      leaves.evaluate(x_.slice(chunk.first, numbers.size()), {numbers.data(), numbers.size(), 1});
+      for (std::size_t i = 0; i < numbers.size(); ++i)
+        leaves_[chunk.first + i] = static_cast<std::uint32_t>(numbers[i]);
+    });
     return count;
   }
+
+  /// Sums of the weights and of the sizes of derivatives.
+  struct Sizes {
+    double weights = 0;
+    double slopes = 0;
+  };
 
   const Reducer& reducer_;
   MatrixView x_;
   Bins bins_;
   TrainingMatrix matrix_;
   ScaledOutcomes outcomes_;
-  std::vector<double> weights_;  // of mean 1
+  std::vector<float> weights_;  // of mean 1
+  Chunks chunks_;
+  std::size_t threads_;
   std::vector<std::uint32_t> leaves_;
   std::vector<double> errors_;
-  std::vector<double> sampled_;  // weights, 0 for rows that are not in the sample
-  std::vector<double> numbers_;  // of leaves
-  std::vector<double> slopes_;
   std::vector<float> gradient_;
-  std::vector<float> hessian_;
+  std::vector<float> hessian_;  // weights, 0 for rows that are not in the sample
 };
 
 /// XGBoost chooses the splits of the trees, and LeafValues the values of their leaves.

@@ -43,7 +43,8 @@ class TrainingThreads {
 /// A derivative as XGBoost gets it: a multiple of 2^-20, so that sums of them in double precision are exact. Their
 /// order depends on the version of XGBoost and on the number of threads.
 [[nodiscard]] inline float rounded_derivative(double derivative) {
-  return static_cast<float>(std::round(derivative * 0x1p20) * 0x1p-20);
+  constexpr double kLastBit = 0x1.8p32;  // whose last bit is 2^-20: adding it rounds
+  return static_cast<float>((derivative + kLastBit) - kLastBit);
 }
 
 /// The random choices of one training. XGBoost's differ between its versions and depend on earlier trainings of the
@@ -61,8 +62,10 @@ class Sampling {
     return std::max(std::size_t{1}, static_cast<std::size_t>(columns_ * static_cast<double>(all)));
   }
 
-  /// The generator for the rows of one worker in one round.
-  [[nodiscard]] Random of_rows(std::size_t round, std::size_t rank) const { return random(round, 1 + rank); }
+  /// The generator for a chunk of the rows of one worker in one round.
+  [[nodiscard]] Random of_rows(std::size_t round, std::size_t rank, std::size_t chunk = 0) const {
+    return random(round, 1 + rank + (static_cast<std::uint64_t>(chunk) << 32U));
+  }
 
   /// The weights of the columns of a round, for XGBoost's own sampling; none if it uses all. It draws columns by their
   /// weights, those with a weight of 0 only if the others are too few.
