@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 WORK = ROOT / "build/newer"
 VERSIONS = ("3.14", "3.13", "3.12")
-TESTS = ("test_engine_versions", "test_regressor", "test_quantile_base", "test_xgboost", "test_fit_params")
+TESTS = ("test_engine_versions", "test_regressor", "test_quantile_base", "test_xgboost")
 
 
 def runs(python: str) -> bool:

@@ -2,7 +2,7 @@
 
     python -m bench.base_models             # some minutes on one core
     python -m bench.base_models bike        # some data sets
-    WIDTHWISE_XGBOOST=/path/to/libxgboost.so python -m bench.base_models    # `trees` with another version of XGBoost
+    WIDTHWISE_XGBOOST=/path/to/libxgboost.so python -m bench.base_models --bases trees quantiles    # another version
 
 Intervals are made and measured on parts of the fitting rows of the comparison's first splits, so that no test row of
 the comparison takes part. Processor time of the base model's six fits (five folds and one), mean widths and interval
@@ -38,10 +38,10 @@ def regressor(number: int, base: dict[str, Any], **settings: Any) -> WidthwiseRe
 CANDIDATES: dict[str, dict[str, Any]] = {
     REFERENCE: {"estimator": base_model(seed=0)},
     "squared errors (XGBoost)": {"estimator": base_model(seed=0).set_params(objective="reg:squarederror")},
-    "`trees`": {},
-    "`trees`, smoothing=0.1": {"base_options": {"smoothing": 0.1}},
-    "`trees`, smoothing=100": {"base_options": {"smoothing": 100}},
-    "`quantiles`": {"base": "quantiles"},
+    "trees": {},
+    "trees, smoothing=0.1": {"base_options": {"smoothing": 0.1}},
+    "trees, smoothing=100": {"base_options": {"smoothing": 100}},
+    "quantiles": {"base": "quantiles"},
 }
 
 
@@ -62,14 +62,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.base_models", description=__doc__.splitlines()[0])
     parser.add_argument("datasets", nargs="*", help=f"by default {', '.join(DATASETS)}")
     parser.add_argument("--splits", type=int, default=SPLITS)
+    parser.add_argument("--bases", nargs="*", choices=CANDIDATES, default=CANDIDATES, help="by default all")
     arguments = parser.parse_args()
+    candidates = {name: base for name, base in CANDIDATES.items() if name in {REFERENCE, *arguments.bases}}
     print("| data set | base model | time | width | interval score |\n|---|---|---|---|---|")
     for dataset in arguments.datasets or DATASETS:
         data = load(dataset)
-        found: dict[str, list[dict[str, float]]] = {name: [] for name in CANDIDATES}
+        found: dict[str, list[dict[str, float]]] = {name: [] for name in candidates}
         for number in range(arguments.splits):
             rows, _, _ = split_rows(len(data.y), number)
-            for name, base in CANDIDATES.items():
+            for name, base in candidates.items():
                 found[name].append(measure(base, data.X[rows], data.y[rows], number))
         for name, records in found.items():
             pairs = list(zip(records, found[REFERENCE], strict=True))

@@ -1,6 +1,5 @@
 #include <cmath>
 #include <cstring>
-#include <deque>
 #include <limits>
 #include <memory>
 #include <string>
@@ -24,7 +23,6 @@ namespace widthwise {
 namespace {
 
 using internal::Bins;
-using internal::Booster;
 using internal::Chunk;
 using internal::Chunks;
 using internal::Forest;
@@ -34,6 +32,7 @@ using internal::Parameters;
 using internal::Sampling;
 using internal::TrainingMatrix;
 using internal::TrainingThreads;
+using internal::TreeGrower;
 
 /// Outcomes for training, in numbers near 1: single precision holds few digits of large ones.
 struct ScaledOutcomes {
@@ -104,11 +103,10 @@ class BaseRows {
   }
 
   /// The next tree for a quantile, whose leaves are multiplied by `rate`. Adds it to the predictions f (n).
-  [[nodiscard]] TreeArrays grow(Booster& booster, std::size_t round, const LeafValues& values, double probability,
-                                double rate, std::span<float> f) {
+  [[nodiscard]] TreeArrays grow(TreeGrower& grower, const LeafValues& values, double probability, double rate,
+                                std::span<float> f) {
     differentiate(probability, f);
-    booster.update(matrix_, round, gradient_, hessian_, 1);
-    TreeArrays tree = booster.tree(columns(), round);
+    TreeArrays tree = grower.grow(columns(), gradient_, hessian_);
     bins_.to_values(tree);
     std::vector<float> leaf_values;
     for (const double value : values.of(leaf_rows(hessian_), number_leaves(tree), reducer_)) {
@@ -279,17 +277,12 @@ class TreeBaseTrainer final : public BaseTrainer {
     for (const LeafValues& values : values_) first.push_back(training.first_output(values));
     Forest forest(rows.x.columns(), std::move(first), context_.checkpoint);
     std::vector<std::vector<float>> f = training.predictions(forest);
-    const TrainingMatrix* const matrices[] = {&training.matrix()};
-    std::deque<Booster> boosters;
-    for (std::size_t j = 0; j < outputs(); ++j) boosters.emplace_back(library_, matrices, parameters);
-    const std::uint64_t begin = forest.rounds();
+    TreeGrower grower(library_, training.matrix(), std::move(parameters));
     while (forest.rounds() < options_.rounds) {
       internal::collectively(context_, [&] {
         training.sample(sampling_, forest.rounds());
         for (std::size_t j = 0; j < outputs(); ++j) {
-          forest.add(training.grow(boosters[j], forest.rounds() - begin, values_[j], probabilities_[j],
-                                   options_.learning_rate, f[j]),
-                     j);
+          forest.add(training.grow(grower, values_[j], probabilities_[j], options_.learning_rate, f[j]), j);
         }
       });
       forest.end_round();

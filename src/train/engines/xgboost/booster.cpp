@@ -7,8 +7,6 @@
 
 #include <widthwise/error.hpp>
 
-#include "train/engines/xgboost/read_trees.hpp"
-
 namespace widthwise::internal {
 namespace {
 
@@ -143,13 +141,11 @@ std::span<const float> Booster::margins(const TrainingMatrix& matrix, bool train
   return {out, size};
 }
 
-std::vector<std::byte> Booster::save() const { return save(handle_); }
-
-std::vector<std::byte> Booster::save(Functions::Handle handle) const {
+std::vector<std::byte> Booster::save() const {
   const Functions& f = library_->functions();
   Functions::Size length = 0;
   const char* bytes = nullptr;
-  f.check(f.XGBoosterSaveModelToBuffer(handle, R"({"format": "ubj"})", &length, &bytes), "model");
+  f.check(f.XGBoosterSaveModelToBuffer(handle_, R"({"format": "ubj"})", &length, &bytes), "model");
   const auto* const begin = reinterpret_cast<const std::byte*>(bytes);
   return {begin, begin + length};
 }
@@ -168,16 +164,21 @@ void Booster::load(std::span<const std::byte> saved) {
   }
 }
 
-TreeArrays Booster::tree(std::size_t inputs, std::size_t round) const {
-  const Functions& f = library_->functions();
-  Functions::Handle slice = nullptr;
-  f.check(f.XGBoosterSlice(handle_, static_cast<int>(round), static_cast<int>(round) + 1, 1, &slice), "tree");
-  const std::unique_ptr<void, int (*)(Functions::Handle)> owner(slice, f.XGBoosterFree);
-  return read_tree_arrays(save(slice), inputs, 1, 1);
+TreeArrays Booster::trees(std::size_t inputs, std::size_t outputs, std::size_t rounds) const {
+  return read_tree_arrays(save(), inputs, outputs, 0, rounds * outputs);
 }
 
-TreeArrays Booster::trees(std::size_t inputs, std::size_t outputs, std::size_t rounds) const {
-  return read_tree_arrays(save(), inputs, outputs, rounds * outputs);
+// ---- TreeGrower
+
+TreeArrays TreeGrower::grow(std::size_t inputs, std::span<const float> gradient, std::span<const float> hessian) {
+  if (!booster_ || trees_ == kTrees) {
+    const TrainingMatrix* const matrices[] = {&matrix_};
+    booster_.emplace(library_, matrices, parameters_);
+    trees_ = 0;
+  }
+  booster_->update(matrix_, trees_, gradient, hessian, 1);
+  ++trees_;
+  return read_tree_arrays(booster_->save(), inputs, 1, trees_ - 1, trees_);
 }
 
 }  // namespace widthwise::internal

@@ -2,8 +2,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <widthwise/matrix_view.hpp>
@@ -70,21 +72,42 @@ class Booster {
   [[nodiscard]] std::vector<std::byte> save() const;
   void load(std::span<const std::byte> saved);
 
-  /// The tree of a round, of a booster with one output.
-  [[nodiscard]] TreeArrays tree(std::size_t inputs, std::size_t round) const;
-
   /// The trees of the first `rounds` rounds, for `outputs` outputs.
   [[nodiscard]] TreeArrays trees(std::size_t inputs, std::size_t outputs, std::size_t rounds) const;
 
  private:
   void create();
   void free();
-  [[nodiscard]] std::vector<std::byte> save(XgboostLibrary::Functions::Handle handle) const;
 
   std::shared_ptr<const XgboostLibrary> library_;
   Parameters parameters_;
   std::vector<XgboostLibrary::Functions::Handle> matrices_;
   XgboostLibrary::Functions::Handle handle_ = nullptr;
 };
+
+/// Grows trees one by one, each from derivatives alone. Thread safety: none.
+class TreeGrower {
+ public:
+  TreeGrower(std::shared_ptr<const XgboostLibrary> library, const TrainingMatrix& matrix, Parameters parameters)
+      : library_(std::move(library)), matrix_(matrix), parameters_(std::move(parameters)) {}
+
+  /// A tree for a matrix with `inputs` columns. Its leaves are those of XGBoost.
+  [[nodiscard]] TreeArrays grow(std::size_t inputs, std::span<const float> gradient, std::span<const float> hessian);
+
+ private:
+  // XGBoost saves all trees or, about as slowly as a small tree is grown, a copy of some. A new booster is cheaper than
+  // the copies of so many trees.
+  static constexpr std::size_t kTrees = 8;
+
+  std::shared_ptr<const XgboostLibrary> library_;
+  const TrainingMatrix& matrix_;
+  Parameters parameters_;
+  std::optional<Booster> booster_;
+  std::size_t trees_ = 0;  // of the booster
+};
+
+/// The trees first..last-1 of a model that XGBoost saved as UBJSON. Throws kBadData for anything else.
+[[nodiscard]] TreeArrays read_tree_arrays(std::span<const std::byte> saved, std::size_t inputs, std::size_t outputs,
+                                          std::size_t first, std::size_t last);
 
 }  // namespace widthwise::internal

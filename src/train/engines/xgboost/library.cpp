@@ -157,7 +157,6 @@ std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem
   WIDTHWISE_BIND(XGBoosterSetParam);
   WIDTHWISE_BIND(XGBoosterBoostedRounds);
   WIDTHWISE_BIND(XGBoosterTrainOneIter);
-  WIDTHWISE_BIND(XGBoosterSlice);
   WIDTHWISE_BIND(XGBoosterPredictFromDMatrix);
   WIDTHWISE_BIND(XGBoosterSaveModelToBuffer);
   WIDTHWISE_BIND(XGBoosterLoadModelFromBuffer);

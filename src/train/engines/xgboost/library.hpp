@@ -28,7 +28,6 @@ struct XgboostLibrary::Functions {
   int (*XGBoosterTrainOneIter)(Handle booster, Handle matrix, int iteration, const char* gradient, const char* hessian);
   int (*XGBoosterPredictFromDMatrix)(Handle booster, Handle matrix, const char* config, const Size** shape,
                                      Size* dimensions, const float** out);
-  int (*XGBoosterSlice)(Handle booster, int begin, int end, int step, Handle* out);
   int (*XGBoosterSaveModelToBuffer)(Handle booster, const char* config, Size* length, const char** out);
   int (*XGBoosterLoadModelFromBuffer)(Handle booster, const void* bytes, Size length);
   int (*XGBRegisterLogCallback)(void (*callback)(const char* text));

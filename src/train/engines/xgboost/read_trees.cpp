@@ -1,10 +1,7 @@
-#include "train/engines/xgboost/read_trees.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -12,11 +9,13 @@
 #include <widthwise/train/xgboost.hpp>
 
 #include "base/message.hpp"
+#include "train/engines/xgboost/booster.hpp"
+#include "train/engines/xgboost/saved_value.hpp"
 
 namespace widthwise {
 namespace {
 
-using Json = nlohmann::json;
+using internal::SavedValue;
 
 constexpr std::size_t kMaxOutputs = 1'000'000;  // far more than any real model; numbers in a file are not trusted
 
@@ -40,34 +39,41 @@ std::vector<float> base_scores(const std::string& text, std::size_t outputs) {
   return values;
 }
 
+/// An array of a tree, or an empty one.
+const SavedValue& list(const SavedValue& tree, const char* name) {
+  static const SavedValue kEmpty;
+  return tree.contains(name) ? tree.at(name) : kEmpty;
+}
+
 /// The sets of categories of one tree of XGBoost: the categories of a set go right.
 class CategorySets {
  public:
-  explicit CategorySets(const Json& tree)
+  explicit CategorySets(const SavedValue& tree)
       : categories_(list(tree, "categories")),
         starts_(list(tree, "categories_segments")),
         sizes_(list(tree, "categories_sizes")) {
-    const Json nodes = list(tree, "categories_nodes");
-    for (std::size_t i = 0; i < nodes.size(); ++i) places_.emplace(nodes.at(i).get<std::size_t>(), i);
-    const Json types = list(tree, "split_type");
-    const auto by_category = std::ranges::count_if(types, [](const Json& type) { return type.get<int>() != 0; });
+    const SavedValue& nodes = list(tree, "categories_nodes");
+    for (std::size_t i = 0; i < nodes.size(); ++i) places_.emplace(nodes.whole<std::size_t>(i), i);
+    const SavedValue& types = list(tree, "split_type");
+    std::size_t by_category = 0;
+    for (std::size_t i = 0; i < types.size(); ++i) by_category += types.number(i) != 0 ? 1U : 0U;
     std::size_t listed = 0;
-    for (const Json& size : sizes_) listed += size.get<std::size_t>();
-    if (static_cast<std::size_t>(by_category) != places_.size() || listed != categories_.size()) {
+    for (std::size_t i = 0; i < sizes_.size(); ++i) listed += sizes_.whole<std::size_t>(i);
+    if (by_category != places_.size() || listed != categories_.size()) {
       throw Error(ErrorCode::kBadData, "XGBoost: the categories of a tree do not match its categorical splits");
     }
   }
 
-  [[nodiscard]] bool has(std::size_t node) const { return places_.contains(node); }
+  [[nodiscard]] bool has(std::size_t node) const { return !places_.empty() && places_.contains(node); }
 
   /// Append the set of a node to the arrays, in which the node has another number.
   void append(std::size_t node, std::uint32_t number, TreeArrays& out) const {
     constexpr std::size_t kMaxCategories = std::size_t{1} << 24U;  // of XGBoost
     const std::size_t place = places_.at(node);
-    const auto start = starts_.at(place).get<std::size_t>();
+    const auto start = starts_.whole<std::size_t>(place);
     std::vector<std::uint32_t> words;
-    for (std::size_t i = 0; i < sizes_.at(place).get<std::size_t>(); ++i) {
-      const auto category = categories_.at(start + i).get<std::size_t>();
+    for (std::size_t i = 0; i < sizes_.whole<std::size_t>(place); ++i) {
+      const auto category = categories_.whole<std::size_t>(start + i);
       if (category >= kMaxCategories) throw Error(ErrorCode::kBadData, "XGBoost: a category of a tree is out of range");
       words.resize(std::max(words.size(), category / 32 + 1));
       words[category / 32] |= std::uint32_t{1} << (category % 32);
@@ -78,75 +84,67 @@ class CategorySets {
   }
 
  private:
-  static Json list(const Json& tree, const char* name) { return tree.value(name, Json::array()); }
-
-  Json categories_;
-  Json starts_;
-  Json sizes_;
+  const SavedValue& categories_;
+  const SavedValue& starts_;
+  const SavedValue& sizes_;
   std::map<std::size_t, std::size_t> places_;  // of nodes, in the lists
 };
 
+/// A number that XGBoost writes as a text.
+std::size_t whole_of(const SavedValue& object, const char* key, std::size_t by_default) {
+  if (!object.contains(key)) return by_default;
+  const std::string& text = object.at(key).text();
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    SavedValue::refuse(fmt::format("{} is '{}'", key, text));
+  return number;
+}
+
 /// Append one tree of XGBoost, renumbered so that children come after their parents and indices have no gaps.
-void append_tree(const Json& tree, TreeArrays& out) {
-  const auto& left = tree.at("left_children");
-  const auto& right = tree.at("right_children");
-  const auto& feature = tree.at("split_indices");
-  const auto& value = tree.at("split_conditions");
-  const auto& missing_left = tree.at("default_left");
+void append_tree(const SavedValue& tree, TreeArrays& out) {
+  const SavedValue& left = tree.at("left_children");
+  const SavedValue& right = tree.at("right_children");
+  const SavedValue& feature = tree.at("split_indices");
+  const SavedValue& value = tree.at("split_conditions");
+  const SavedValue& missing_left = tree.at("default_left");
   const CategorySets sets(tree);
-  if (tree.at("tree_param").value("size_leaf_vector", "1") > std::string("1")) {
+  if (whole_of(tree.at("tree_param"), "size_leaf_vector", 1) > 1) {
     throw Error(ErrorCode::kBadData,
                 "XGBoost: trees have several outputs; train with multi_strategy one_output_per_tree");
   }
   const auto root = static_cast<std::uint32_t>(out.feature.size());
   out.roots.push_back(root);
-  std::vector<int> queue{0};
+  std::vector<std::size_t> queue{0};
   for (std::size_t i = 0; i < queue.size(); ++i) {
     // A node that is its own ancestor would make an endless loop.
     if (queue.size() > left.size()) throw Error(ErrorCode::kBadData, "XGBoost: a node of a tree has two parents");
-    const auto node = static_cast<std::size_t>(queue[i]);
-    const int left_child = left.at(node).get<int>();
-    const bool leaf = left_child == -1;
-    out.feature.push_back(leaf ? -1 : feature.at(node).get<int>());
+    const std::size_t node = queue[i];
+    const bool leaf = left.number(node) == -1;
+    out.feature.push_back(leaf ? -1 : feature.whole<std::int32_t>(node));
     const bool by_category = !leaf && sets.has(node);
-    out.value.push_back(by_category ? 0 : value.at(node).get<float>());
+    out.value.push_back(by_category ? 0 : static_cast<float>(value.number(node)));
     if (by_category) sets.append(node, root + static_cast<std::uint32_t>(i), out);
-    out.missing_left.push_back(leaf ? 0 : static_cast<std::uint8_t>(missing_left.at(node).get<int>() != 0));
+    out.missing_left.push_back(!leaf && missing_left.number(node) != 0 ? 1 : 0);
     out.left.push_back(leaf ? 0 : root + static_cast<std::uint32_t>(queue.size()));
     out.right.push_back(leaf ? 0 : root + static_cast<std::uint32_t>(queue.size()) + 1);
     if (leaf) continue;
-    queue.push_back(left_child);
-    queue.push_back(right.at(node).get<int>());
+    queue.push_back(left.whole<std::size_t>(node));
+    queue.push_back(right.whole<std::size_t>(node));
   }
 }
 
-std::size_t number(const Json& object, const char* key, std::size_t by_default) {
-  return object.contains(key) ? std::stoul(object.at(key).get<std::string>()) : by_default;
-}
-
-/// Read a saved model with `use`; convert exceptions to errors with an explanation.
-template <class Use>
-auto with_learner(std::span<const std::byte> saved, const Use& use) {
-  try {
-    // libc++ has no std::char_traits<std::byte>, which nlohmann's reader of iterators needs.
-    const char* const begin = reinterpret_cast<const char*>(saved.data());
-    return use(Json::from_ubjson(begin, begin + saved.size()).at("learner"));
-  } catch (const Error&) {
-    throw;
-  } catch (const std::exception& error) {
-    throw Error(ErrorCode::kBadData, std::string("XGBoost: unknown model format: ") + error.what());
-  }
-}
-
-TreeArrays trees_of(const Json& learner, std::size_t inputs, std::size_t outputs, std::size_t trees) {
-  const Json& model = learner.at("gradient_booster").at("model");
+/// The trees first..last-1 of a model.
+TreeArrays trees_of(const SavedValue& learner, std::size_t inputs, std::size_t outputs, std::size_t first,
+                    std::size_t last) {
+  const SavedValue& model = learner.at("gradient_booster").at("model");
   TreeArrays arrays;
   arrays.inputs = static_cast<std::uint32_t>(inputs);
-  arrays.base = base_scores(learner.at("learner_model_param").at("base_score").get<std::string>(), outputs);
-  const std::size_t count = std::min(model.at("trees").size(), trees);
-  for (std::size_t t = 0; t < count; ++t) {
-    append_tree(model.at("trees").at(t), arrays);
-    arrays.output_of.push_back(model.at("tree_info").at(t).get<std::uint32_t>());
+  arrays.base = base_scores(learner.at("learner_model_param").at("base_score").text(), outputs);
+  const std::vector<SavedValue>& trees = model.at("trees").items();
+  for (std::size_t t = first; t < std::min(last, trees.size()); ++t) {
+    append_tree(trees[t], arrays);
+    arrays.output_of.push_back(model.at("tree_info").whole<std::uint32_t>(t));
   }
   return arrays;
 }
@@ -154,21 +152,21 @@ TreeArrays trees_of(const Json& learner, std::size_t inputs, std::size_t outputs
 }  // namespace
 
 TreeArrays internal::read_tree_arrays(std::span<const std::byte> saved, std::size_t inputs, std::size_t outputs,
-                                      std::size_t trees) {
-  return with_learner(saved, [&](const Json& learner) { return trees_of(learner, inputs, outputs, trees); });
+                                      std::size_t first, std::size_t last) {
+  return trees_of(SavedValue::read(saved).at("learner"), inputs, outputs, first, last);
 }
 
 std::shared_ptr<const Trees> read_trees(std::span<const std::byte> saved) {
-  return with_learner(saved, [](const Json& learner) {
-    const Json& parameters = learner.at("learner_model_param");
-    const std::size_t outputs = std::max(number(parameters, "num_target", 1), number(parameters, "num_class", 0));
-    if (outputs > kMaxOutputs) {
-      throw internal::make_error(ErrorCode::kBadData, "XGBoost: the model has {} outputs; expected at most {}", outputs,
-                                 kMaxOutputs);
-    }
-    return std::make_shared<const Trees>(
-        trees_of(learner, number(parameters, "num_feature", 0), outputs, std::numeric_limits<std::size_t>::max()));
-  });
+  const SavedValue model = SavedValue::read(saved);
+  const SavedValue& learner = model.at("learner");
+  const SavedValue& parameters = learner.at("learner_model_param");
+  const std::size_t outputs = std::max(whole_of(parameters, "num_target", 1), whole_of(parameters, "num_class", 0));
+  if (outputs > kMaxOutputs) {
+    throw internal::make_error(ErrorCode::kBadData, "XGBoost: the model has {} outputs; expected at most {}", outputs,
+                               kMaxOutputs);
+  }
+  return std::make_shared<const Trees>(
+      trees_of(learner, whole_of(parameters, "num_feature", 0), outputs, 0, std::numeric_limits<std::size_t>::max()));
 }
 
 }  // namespace widthwise
