@@ -35,8 +35,8 @@ inside = (intervals[:, 0, 0] <= y_new) & (y_new <= intervals[:, 1, 0])
 print(f"all: coverage {inside.mean():.1%}, mean width {(intervals[:, 1, 0] - intervals[:, 0, 0]).mean():.2f}")
 
 # Output:
-# goal narrow: R2 0.362, interval score 5.80
-# goal 0.85: R2 0.362, interval score 5.26
-# goal even: R2 0.362, interval score 5.11
+# goal narrow: R2 0.362, interval score 5.85
+# goal 0.85: R2 0.362, interval score 5.23
+# goal even: R2 0.362, interval score 5.12
 # best: even
-# all: coverage 91.1%, mean width 3.90
+# all: coverage 91.4%, mean width 3.96

@@ -44,11 +44,11 @@ for kind, coverage, width in rows:
 # │  size  │  age   │ price  │ prediction │ lower_0.9 │ upper_0.9 │
 # │ double │ double │ double │   double   │  double   │  double   │
 # ├────────┼────────┼────────┼────────────┼───────────┼───────────┤
-# │  140.0 │   73.0 │  539.0 │      473.0 │     308.0 │     638.0 │
-# │  171.0 │   27.0 │  648.0 │      655.0 │     547.0 │     763.0 │
-# │   41.0 │   10.0 │  156.0 │      157.0 │     130.0 │     185.0 │
+# │  140.0 │   73.0 │  539.0 │      481.0 │     306.0 │     656.0 │
+# │  171.0 │   27.0 │  648.0 │      669.0 │     554.0 │     784.0 │
+# │   41.0 │   10.0 │  156.0 │      159.0 │     133.0 │     185.0 │
 # └────────┴────────┴────────┴────────────┴───────────┴───────────┘
 #
-# newer: coverage 92.2%, mean width 132
-# older: coverage 87.5%, mean width 236
-# all: coverage 89.8%, mean width 185
+# newer: coverage 92.7%, mean width 132
+# older: coverage 87.4%, mean width 240
+# all: coverage 90.0%, mean width 187

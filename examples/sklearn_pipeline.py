@@ -50,9 +50,9 @@ print(f"all: coverage {inside.mean():.1%}, mean width {width.mean():.0f}")
 # Output:
 #       prediction  lower_0.9  upper_0.9
 # 9394       528.0      451.0      605.0
-# 898        626.0      428.0      824.0
+# 898        626.0      417.0      834.0
 # 2398       333.0      259.0      407.0
-# Bonn: coverage 92.9%, mean width 127
-# Cologne: coverage 88.1%, mean width 344
-# Trier: coverage 91.6%, mean width 124
-# all: coverage 90.9%, mean width 197
+# Bonn: coverage 93.0%, mean width 130
+# Cologne: coverage 87.9%, mean width 345
+# Trier: coverage 92.2%, mean width 126
+# all: coverage 91.1%, mean width 199

@@ -411,7 +411,7 @@ def test_evaluating_with_the_rows_of_the_fit_is_noticed(model, rows):
 def test_the_evaluation_reads_well(model, fresh):
     evaluation = model.evaluate(fresh.X, fresh.y, confidence_level=[0.8, 0.9])
     text = str(evaluation)
-    assert text.startswith("2,000 rows\n\nThe intervals of 80% and 90% are valid, but uneven: ")
+    assert text.startswith("2,000 rows\n\nThe intervals of 80% and 90% are valid; no place was found where coverage is")
     assert "\n\nLevel 0.8\n  coverage " in text
     assert "Valid." in text
     assert re.search(r"weak places     none of \d+ tested", text)

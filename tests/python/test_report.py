@@ -110,21 +110,27 @@ class Page(HTMLParser):
 # ---- the text
 
 
-def test_valid_intervals(page, model, fresh):
-    level = page.evaluation["levels"][0]
+def test_uneven_intervals(rows, fresh):
+    model = WidthwiseRegressor(goal=0.5, random_state=1, n_jobs=N_JOBS, compare=False).fit(rows.X, rows.y)
+    page = report(model, fresh.X, fresh.y, confidence_level=0.8)
+    (level,) = page.evaluation["levels"]
     assert page.evaluation["verdict"]["code"] == "uneven"
-    narrow, wide = level["by_width"][0]["coverage"], level["uneven"]["lowest"]["coverage"]
-    assert narrow == level["uneven"]["highest"]["coverage"] and narrow["share"] > 0.9 > 0.75 > wide["share"]
+    narrow, wide = (level["uneven"][end]["coverage"] for end in ("highest", "lowest"))
+    assert narrow["share"] > 0.9 > 0.75 > wide["share"]
     sentence = f"{100 * narrow['share']:.1f}% where intervals are narrow ("
-    assert page.verdict.startswith(
-        f"The intervals of 80% and 90% are valid, but uneven: at 80%, coverage is {sentence}"
-    )
+    assert page.verdict.startswith(f"The intervals are valid, but uneven: coverage is {sentence}")
     assert f" and {100 * wide['share']:.1f}% where they are wide (" in page.verdict
     assert len(page.advice) == 1 and page.advice[0].startswith("Fit again with the goal even")
     # The same words everywhere.
     assert sentence in level["uneven"]["text"] and level["uneven"]["text"] in level["verdict"]["text"]
     assert sentence in " ".join(str(page.evaluation).split())
     assert level["uneven"]["text"] in Page(page.html).text
+    assert "0.5, where 0 is narrow and 1 is even" in Page(page.html).text
+
+
+def test_valid_intervals(page, model, fresh):
+    assert page.evaluation["verdict"]["code"] == "valid"
+    assert page.verdict.startswith("The intervals of 80% and 90% are valid; no place was found")
     assert repr(page) == f"Report: {page.verdict}"
     np.testing.assert_equal(page.evaluation, model.evaluate(fresh.X, fresh.y, confidence_level=[0.8, 0.9]))
     text = Page(page.html).text
