@@ -175,6 +175,56 @@ TEST(CrossFit, PredictsEveryRowByAModelThatHasNotSeenIt) {
   }
 }
 
+/// A constant per step: the model of `count` steps predicts `count`. The loss is smallest after three.
+class CountTrainer final : public BaseTrainer, public TrainingSteps {
+ public:
+  explicit CountTrainer(std::size_t count, std::vector<std::size_t>* trained) : count_(count), trained_(trained) {}
+  [[nodiscard]] std::string_view name() const override { return "count"; }
+  [[nodiscard]] std::string engine() const override { return "none"; }
+  [[nodiscard]] const TrainingSteps* steps() const override { return this; }
+  [[nodiscard]] std::shared_ptr<const RowFunction> train(const InputRows& rows, std::span<const double> /*y*/,
+                                                         std::string_view /*stage*/,
+                                                         const ProgressCallback& /*progress*/) const override {
+    trained_->push_back(count_);
+    TreeArrays arrays;
+    arrays.inputs = static_cast<std::uint32_t>(rows.x.columns());
+    arrays.base = {static_cast<float>(count_)};
+    return std::make_shared<const Trees>(std::move(arrays));
+  }
+  [[nodiscard]] std::vector<double> losses(const RowFunction& /*model*/, const InputRows& rows,
+                                           std::span<const double> y) const override {
+    EXPECT_EQ(rows.x.rows(), y.size());
+    std::vector<double> losses;
+    for (std::size_t step = 1; step <= trained_->back(); ++step)
+      losses.push_back(std::abs(3 - static_cast<double>(step)));
+    return losses;
+  }
+  [[nodiscard]] std::shared_ptr<const RowFunction> shortened(const RowFunction& model,
+                                                             std::size_t steps) const override {
+    TreeArrays arrays = dynamic_cast<const Trees&>(model).arrays();
+    arrays.base = {static_cast<float>(steps)};
+    return std::make_shared<const Trees>(std::move(arrays));
+  }
+  [[nodiscard]] std::unique_ptr<const BaseTrainer> trainer(std::size_t steps) const override {
+    return std::make_unique<CountTrainer>(steps, trained_);
+  }
+
+ private:
+  std::size_t count_;
+  std::vector<std::size_t>* trained_;
+};
+
+TEST(CrossFit, ChoosesTheStepsWithTheSmallestLossAndTrainsLaterFoldsNotMuchLonger) {
+  NoisyTable table(30);
+  std::vector<std::size_t> trained;
+  std::vector<double> out(30);
+  const auto best = cross_fit(CountTrainer(100, &trained), MatrixView(table.x.data(), 30, 2), table.y, 4, 3, out);
+  EXPECT_EQ(trained, (std::vector<std::size_t>{100, 5, 5, 5}));
+  EXPECT_EQ(out, std::vector<double>(30, 3));
+  static_cast<void>(best->train(MatrixView(table.x.data(), 30, 2), table.y, "", {}));
+  EXPECT_EQ(trained.back(), 3U);
+}
+
 TEST(CrossFit, RefusesMoreFoldsThanRows) {
   NoisyTable table(3);
   std::vector<double> out(3);

@@ -24,6 +24,7 @@
 #include "support/noisy_rows.hpp"
 #include "support/numbers.hpp"
 #include "train/engines/xgboost/booster.hpp"
+#include "train/fit/cross_fit.hpp"
 #include "xgboost/library.hpp"
 
 namespace widthwise {
@@ -338,6 +339,44 @@ TEST(TreeBaseTrainer, QuantilesHaveTheirShareOfOutcomesBelow) {
     EXPECT_NEAR(below / n, outside, 0.03) << outside;
     EXPECT_NEAR(above / n, outside, 0.03) << outside;
   }
+}
+
+TEST(TreeBaseTrainer, ShortenedModelsAreThoseOfFewerRounds) {
+  const SkewedRows rows;
+  const TreeBaseOptions options{.rounds = 90, .lower = 0.1, .upper = 0.9, .threads = 1};
+  const auto trainer = make_tree_base_trainer(library(), options);
+  const TrainingSteps& steps = *trainer->steps();
+  const auto model = trainer->train({rows.view()}, rows.y, "base", {});
+  const std::vector<double> losses = steps.losses(*model, {rows.view()}, rows.y);
+  ASSERT_EQ(losses.size(), 4U);  // of 25, 50, 75 and 90 rounds
+  for (std::size_t step = 1; step <= losses.size(); ++step) {
+    const auto fewer = steps.trainer(step);
+    std::vector<double> f(2 * rows.y.size());
+    std::vector<double> shortened(f.size());
+    fewer->train({rows.view()}, rows.y, "base", {})->evaluate(rows.view(), {f.data(), rows.y.size(), 2});
+    steps.shortened(*model, step)->evaluate(rows.view(), {shortened.data(), rows.y.size(), 2});
+    EXPECT_EQ(shortened, f) << step;
+    double loss = 0;
+    for (std::size_t i = 0; i < f.size(); ++i) {
+      const double error = rows.y[i / 2] - f[i];
+      const double p = i % 2 == 0 ? 0.1 : 0.9;
+      loss += std::max(p * error, (p - 1) * error);
+    }
+    EXPECT_NEAR(losses[step - 1], loss, 1e-4 * loss);
+  }
+}
+
+TEST(CrossFit, ChoosesFewRoundsForNoiseAndManyForAFunction) {
+  const SkewedRows noise;
+  SkewedRows function;
+  for (std::size_t i = 0; i < function.y.size(); ++i) function.y[i] = std::sin(20 * function.x[i]);
+  const auto chosen = [](const SkewedRows& rows) {
+    const auto trainer = make_tree_base_trainer(library(), {.rounds = 200, .threads = 1});
+    std::vector<double> out(rows.y.size());
+    return cross_fit(*trainer, {rows.view()}, rows.y, 3, 1, out)->settings();
+  };
+  EXPECT_NE(chosen(noise).find("rounds=25 "), std::string::npos) << chosen(noise);
+  EXPECT_NE(chosen(function).find("rounds=200 "), std::string::npos) << chosen(function);
 }
 
 TEST(TreeBaseTrainer, PlaceAndUnitOfOutcomesDoNotChangeTheTrees) {

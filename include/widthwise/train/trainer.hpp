@@ -82,6 +82,23 @@ class LocalizerTrainer : public Interface {
                                         const ProgressCallback& progress) const = 0;
 };
 
+class BaseTrainer;
+
+/// Models that are trained in steps, of which fewer may predict new rows better. Workers call these functions together.
+class TrainingSteps : public Interface {
+ public:
+  /// The loss after every step on rows that the model has not seen, summed over these rows of all workers.
+  [[nodiscard]] virtual std::vector<double> losses(const RowFunction& model, const InputRows& rows,
+                                                   std::span<const double> y) const = 0;
+
+  /// The model as if it had been trained with so many steps, at least one.
+  [[nodiscard]] virtual std::shared_ptr<const RowFunction> shortened(const RowFunction& model,
+                                                                     std::size_t steps) const = 0;
+
+  /// The trainer of models with so many steps, at least one and at most as many as now.
+  [[nodiscard]] virtual std::unique_ptr<const BaseTrainer> trainer(std::size_t steps) const = 0;
+};
+
 /// Fits f if the user gives no predictions.
 /// Thread safety: const methods may run concurrently.
 class BaseTrainer : public Interface {
@@ -101,6 +118,9 @@ class BaseTrainer : public Interface {
   [[nodiscard]] virtual std::shared_ptr<const RowFunction> train(const InputRows& rows, std::span<const double> y,
                                                                  std::string_view stage,
                                                                  const ProgressCallback& progress) const = 0;
+
+  /// How to choose the number of steps out of sample; null if there is nothing to choose. Valid as long as the trainer.
+  [[nodiscard]] virtual const TrainingSteps* steps() const { return nullptr; }
 };
 
 }  // namespace widthwise

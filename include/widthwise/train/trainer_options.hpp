@@ -35,7 +35,7 @@ struct TreeBaseOptions {
   double subsample = 0.8;       ///< share of rows per round
   double column_sample = 0.8;   ///< share of columns per tree
   double lambda = 1;            ///< L2 penalty on leaves
-  std::size_t rounds = 400;     ///< number of boosting rounds; there is no early stopping
+  std::size_t rounds = 400;     ///< maximum number of boosting rounds; fit chooses it out of fold
   double smoothing = 4;         ///< errors below about this many typical errors count by their squares
   double lower = 0.5;           ///< probability of the lower quantile; 0.5 with upper 0.5: the median alone
   double upper = 0.5;           ///< of the upper one

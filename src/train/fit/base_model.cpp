@@ -22,6 +22,7 @@ FittingRows fit_base_model(const FitTable& table, const Splits& splits, const Ba
                    .y = taken(table.y, positions),
                    .residuals = {},
                    .base = nullptr,
+                   .trainer = nullptr,
                    .categorical = std::vector<std::uint8_t>(table.rows.x.columns() + outputs),
                    .weights = {}};
   if (!table.rows.sample_weights.empty()) rows.weights = taken(table.rows.sample_weights, positions);
@@ -29,8 +30,9 @@ FittingRows fit_base_model(const FitTable& table, const Splits& splits, const Ba
     rows.categorical[j] = table.categories[j].size() > 0 ? 1 : 0;
   std::vector<double> predictions(rows.y.size() * outputs);
   if (given.empty()) {
-    cross_fit(*base, rows.inputs(), rows.y, splits.folds(), predictions, steps.next());
-    rows.base = base->train(rows.inputs(), rows.y, "base model", steps.next());
+    rows.trainer = cross_fit(*base, rows.inputs(), rows.y, splits.folds(), predictions, steps.next());
+    const BaseTrainer& trainer = rows.trainer != nullptr ? *rows.trainer : *base;
+    rows.base = trainer.train(rows.inputs(), rows.y, "base model", steps.next());
   } else {
     predictions = taken(given, positions, outputs);
   }

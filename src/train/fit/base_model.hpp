@@ -13,12 +13,13 @@ namespace widthwise::internal {
 
 /// The fitting rows with out-of-sample predictions, and the base model that made them.
 struct FittingRows {
-  WideRows x;                               ///< features, half the distance of two quantiles if there are, f(x)
-  std::vector<double> y;                    ///< n
-  std::vector<double> residuals;            ///< y - f(x) (n)
-  std::shared_ptr<const RowFunction> base;  ///< trained on all fitting rows; null if the table has predictions
-  std::vector<std::uint8_t> categorical;    ///< of the columns of x: 1 if it holds categories
-  std::vector<double> weights;              ///< sample weights (n), or none
+  WideRows x;                                  ///< features, half the distance of two quantiles if there are, f(x)
+  std::vector<double> y;                       ///< n
+  std::vector<double> residuals;               ///< y - f(x) (n)
+  std::shared_ptr<const RowFunction> base;     ///< trained on all fitting rows; null if the table has predictions
+  std::unique_ptr<const BaseTrainer> trainer;  ///< of the base model, if it is not the given one
+  std::vector<std::uint8_t> categorical;       ///< of the columns of x: 1 if it holds categories
+  std::vector<double> weights;                 ///< sample weights (n), or none
 
   /// Of the features alone.
   [[nodiscard]] InputRows inputs() const {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,9 +13,11 @@ namespace widthwise {
 
 /// Write out-of-sample predictions of all n rows to out (n x trainer.outputs(), row by row). Each row is predicted by a
 /// model trained on the other folds, so that no row is lost to a separate split. Folds are random and their sizes
-/// differ by at most one. n rows, y (n); 2 <= folds <= n.
-void cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<const double> y, std::size_t folds,
-               std::uint64_t seed, std::span<double> out, const ProgressCallback& progress = {});
+/// differ by at most one. n rows, y (n); 2 <= folds <= n. The number of steps of the trainer, if it has them, is that
+/// with the smallest loss on all rows; returns the trainer with this number, or null.
+std::unique_ptr<const BaseTrainer> cross_fit(const BaseTrainer& trainer, const InputRows& rows,
+                                             std::span<const double> y, std::size_t folds, std::uint64_t seed,
+                                             std::span<double> out, const ProgressCallback& progress = {});
 
 }  // namespace widthwise
 
@@ -32,7 +35,8 @@ struct Folds {
 [[nodiscard]] Folds random_folds(std::size_t rows, std::size_t count, std::uint64_t seed);
 
 /// cross_fit with these folds.
-void cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<const double> y, const Folds& folds,
-               std::span<double> out, const ProgressCallback& progress);
+std::unique_ptr<const BaseTrainer> cross_fit(const BaseTrainer& trainer, const InputRows& rows,
+                                             std::span<const double> y, const Folds& folds, std::span<double> out,
+                                             const ProgressCallback& progress);
 
 }  // namespace widthwise::internal

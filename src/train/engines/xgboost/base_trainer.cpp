@@ -238,7 +238,7 @@ class BaseRows {
 };
 
 /// XGBoost chooses the splits of the trees, and LeafValues the values of their leaves.
-class TreeBaseTrainer final : public BaseTrainer {
+class TreeBaseTrainer final : public BaseTrainer, public TrainingSteps {
  public:
   TreeBaseTrainer(std::shared_ptr<const XgboostLibrary> library, const TreeBaseOptions& options,
                   const TrainingContext& context)
@@ -265,6 +265,7 @@ class TreeBaseTrainer final : public BaseTrainer {
   [[nodiscard]] std::string settings() const override { return options_.to_string(); }
   [[nodiscard]] bool takes_categories() const override { return true; }
   [[nodiscard]] bool takes_weights() const override { return true; }
+  [[nodiscard]] const TrainingSteps* steps() const override { return this; }
 
   [[nodiscard]] std::shared_ptr<const RowFunction> train(const InputRows& rows, std::span<const double> y,
                                                          std::string_view stage,
@@ -292,7 +293,45 @@ class TreeBaseTrainer final : public BaseTrainer {
     return std::make_shared<const Trees>(training.in_outcomes(forest.arrays()));
   }
 
+  /// Pinball losses of the quantiles.
+  [[nodiscard]] std::vector<double> losses(const RowFunction& model, const InputRows& rows,
+                                           std::span<const double> y) const override {
+    const TreeArrays& trees = dynamic_cast<const Trees&>(model).arrays();
+    std::vector<double> losses(steps_of(trees.roots.size()), 0.0);
+    std::vector<double> f(y.size() * outputs(), 0.0);
+    std::vector<double> added(f.size());
+    for (std::size_t step = 0; step < losses.size(); ++step) {
+      const Trees part(internal::part_of(trees, step * trees_of(1), std::min(trees_of(step + 1), trees.roots.size())));
+      part.evaluate(rows.x, {added.data(), y.size(), outputs()});
+      for (std::size_t i = 0; i < f.size(); ++i) {
+        f[i] += added[i];
+        const double error = y[i / outputs()] - f[i];
+        const double weight = rows.weights.empty() ? 1 : rows.weights[i / outputs()];
+        losses[step] += weight * error * (probabilities_[i % outputs()] - (error > 0 ? 0 : 1));
+      }
+    }
+    reducer().sum(losses);
+    return losses;
+  }
+
+  [[nodiscard]] std::shared_ptr<const RowFunction> shortened(const RowFunction& model,
+                                                             std::size_t steps) const override {
+    const TreeArrays& trees = dynamic_cast<const Trees&>(model).arrays();
+    return std::make_shared<const Trees>(internal::part_of(trees, 0, std::min(trees_of(steps), trees.roots.size())));
+  }
+
+  [[nodiscard]] std::unique_ptr<const BaseTrainer> trainer(std::size_t steps) const override {
+    TreeBaseOptions options = options_;
+    options.rounds = std::min(options.rounds, steps * kRoundsOfStep);
+    return std::make_unique<TreeBaseTrainer>(library_, options, context_);
+  }
+
  private:
+  static constexpr std::size_t kRoundsOfStep = 25;
+
+  [[nodiscard]] std::size_t trees_of(std::size_t steps) const { return steps * kRoundsOfStep * outputs(); }
+  [[nodiscard]] std::size_t steps_of(std::size_t trees) const { return (trees + trees_of(1) - 1) / trees_of(1); }
+
   [[nodiscard]] const Reducer& reducer() const {
     return context_.communicator != nullptr ? static_cast<const Reducer&>(*context_.communicator) : single_;
   }

@@ -1,5 +1,6 @@
 #include "train/engines/xgboost/forest.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <span>
 #include <string>
@@ -132,6 +133,46 @@ void Forest::keep() {
     writer.add(array.data(), array.size() * sizeof(array[0]));
   });
   checkpoint_->keep(writer.take());
+}
+
+TreeArrays part_of(const TreeArrays& trees, std::size_t first, std::size_t last) {
+  const auto root = [&](std::size_t tree) {
+    return tree < trees.roots.size() ? trees.roots[tree] : trees.feature.size();
+  };
+  const std::size_t begin = root(first);
+  const std::size_t end = root(last);
+  const auto taken = [](const auto& from, std::size_t i, std::size_t j, auto& to) {
+    to.assign(from.begin() + static_cast<std::ptrdiff_t>(i), from.begin() + static_cast<std::ptrdiff_t>(j));
+  };
+  const auto less = [](std::vector<std::uint32_t>& numbers, std::size_t by) {
+    for (std::uint32_t& number : numbers) number -= static_cast<std::uint32_t>(by);
+  };
+  TreeArrays part;
+  part.inputs = trees.inputs;
+  part.base = first == 0 ? trees.base : std::vector<float>(trees.base.size(), 0.0F);
+  taken(trees.roots, first, last, part.roots);
+  taken(trees.output_of, first, last, part.output_of);
+  taken(trees.feature, begin, end, part.feature);
+  taken(trees.value, begin, end, part.value);
+  taken(trees.left, begin, end, part.left);
+  taken(trees.right, begin, end, part.right);
+  taken(trees.missing_left, begin, end, part.missing_left);
+  const auto set = [&](std::size_t node) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(trees.set_nodes, node) - trees.set_nodes.begin());
+  };
+  const auto word = [&](std::size_t number) { return number == 0 ? 0 : trees.set_ends[number - 1]; };
+  taken(trees.set_nodes, set(begin), set(end), part.set_nodes);
+  taken(trees.set_ends, set(begin), set(end), part.set_ends);
+  taken(trees.set_words, word(set(begin)), word(set(end)), part.set_words);
+  less(part.roots, begin);
+  less(part.set_nodes, begin);
+  less(part.set_ends, word(set(begin)));
+  for (std::size_t node = 0; node < part.feature.size(); ++node) {
+    if (part.feature[node] < 0) continue;  // leaves have no children
+    part.left[node] -= static_cast<std::uint32_t>(begin);
+    part.right[node] -= static_cast<std::uint32_t>(begin);
+  }
+  return part;
 }
 
 }  // namespace widthwise::internal

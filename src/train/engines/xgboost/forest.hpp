@@ -36,4 +36,7 @@ class Forest {
   Checkpoint* checkpoint_;
 };
 
+/// The trees first..last-1, which add to the base values if `first` is 0, and to 0 otherwise.
+[[nodiscard]] TreeArrays part_of(const TreeArrays& trees, std::size_t first, std::size_t last);
+
 }  // namespace widthwise::internal
