@@ -53,20 +53,13 @@ void accept_exact_predictions(const FittingRows& rows, const FitTable& table, bo
 /// square root of the number of rows.
 double min_gain(std::uint64_t holdout_rows) { return 0.35 / std::sqrt(static_cast<double>(holdout_rows)); }
 
-/// Whether intervals are narrower than those of a scale by more than chance and not less even. The distribution assumes
-/// equal tails, which outcomes that pile up at one end (zeros) may not have.
-bool is_better(const Candidate& candidate, const Candidate& scale, double gain) {
-  constexpr double kErrors = 2;
-  return std::log(candidate.report.mean_width) < std::log(scale.report.mean_width) - gain &&
-         candidate.unevenness.value < scale.unevenness.value + kErrors * scale.unevenness.standard_error;
-}
-
 /// Whether two sides are better than one. A scale for each side always describes the mean error better, but its
-/// intervals may be wider, so that goals of the scale family compare intervals instead of losses.
+/// intervals may be wider, so that goals of the scale family compare interval scores instead of losses.
 bool has_better_sides(const Candidate& two_sided, const Candidate& symmetric, double gain) {
   const ResolvedGoal& goal = symmetric.goal;
   const bool by_loss = goal.goal.is_narrow() || goal.rule.transform().has_spline_inverse();
-  return by_loss ? two_sided.trained.loss < symmetric.trained.loss - gain : is_better(two_sided, symmetric, gain);
+  return by_loss ? two_sided.trained.loss < symmetric.trained.loss - gain
+                 : internal::has_smaller_score(two_sided, symmetric);
 }
 
 /// Train the chosen goal, with one side or two, or with the distribution of the error.
@@ -79,7 +72,7 @@ Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdo
   }
   if (goals.distribution) {
     Candidate distribution = holdout.try_out(*goals.distribution);
-    if (is_better(distribution, chosen, gain)) return distribution;
+    if (internal::has_smaller_score(distribution, chosen)) return distribution;
   }
   return chosen;
 }

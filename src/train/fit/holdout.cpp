@@ -96,7 +96,7 @@ Candidate Holdout::try_out(const ResolvedGoal& goal) const {
     trained = trainer_->train(rows_of(training_), rows_of(holdout_), *goal.objective, steps_.next());
     trained.function->evaluate({report_rows_.data(), n, columns, columns + 1}, parameters);
   }
-  Candidate candidate{goal, {}, {}, std::move(trained)};
+  Candidate candidate{goal, {}, std::move(trained)};
   measure(goal.rule, parameters, candidate);
   GoalReport& report = candidate.report;
   report.goal = goal.objective == nullptr ? "fixed" : goal.goal.to_string();
@@ -127,51 +127,22 @@ std::vector<Interval> Holdout::intervals(const ConformalRule& rule, MatrixView p
   return intervals;
 }
 
-Estimate Holdout::unevenness(const IntervalRows& rows) const {
-  constexpr std::size_t kBins = 10;
-  const std::size_t n = rows.outcomes.size();
-  if (n < 2 * kBins) return {};
-  std::vector<double> widths(n);
-  for (std::size_t i = 0; i < n; ++i) widths[i] = rows.upper[i] - rows.lower[i];
-  Estimate found;
-  double variance = 0;  // of the coverage of a bin, mean over the bins
-  for (const std::span<const double> key :
-       {std::span<const double>(report_predictions_), std::span<const double>(widths)}) {
-    std::vector<std::size_t> order(n);
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return key[a] < key[b]; });
-    for (std::size_t bin = 0; bin < kBins; ++bin) {
-      const std::size_t first = bin * n / kBins;
-      const std::size_t last = (bin + 1) * n / kBins;
-      double covered = 0;
-      for (std::size_t i = first; i < last; ++i) {
-        const std::size_t row = order[i];
-        covered += rows.lower[row] <= rows.outcomes[row] && rows.outcomes[row] <= rows.upper[row] ? 1 : 0;
-      }
-      const auto count = static_cast<double>(last - first);
-      const double error = covered / count - level_.value();
-      const double chance = level_.value() * (1 - level_.value()) / count;
-      found.value += (error * error - chance) / (2 * kBins);
-      variance += chance / (2 * kBins);
-    }
-  }
-  found.standard_error = variance * std::sqrt(2.0 / (2 * kBins));
-  return found;
-}
-
 void Holdout::measure(const ConformalRule& rule, MatrixView parameters, Candidate& candidate) const {
   std::vector<double> lower;
   std::vector<double> upper;
   candidate.intervals = intervals(rule, parameters);
-  for (const Interval& interval : candidate.intervals) {
+  for (std::size_t i = 0; i < candidate.intervals.size(); ++i) {
+    const Interval& interval = candidate.intervals[i];
+    const double outcome = report_outcomes_[i];
+    const double outside = std::max({interval.lower - outcome, outcome - interval.upper, 0.0});
     lower.push_back(interval.lower);
     upper.push_back(interval.upper);
+    candidate.scores.push_back(interval.upper - interval.lower + 2 / (1 - level_.value()) * outside);
   }
   const IntervalRows rows{lower, upper, report_outcomes_,
                           rule.may_be_empty() ? report_predictions_ : std::span<const double>()};
   const IntervalSummary summary = summarise(rows, level_);
   const std::size_t n = lower.size();
-  candidate.unevenness = unevenness(rows);
   GoalReport& report = candidate.report;
   report.mean_width = unit_ * summary.mean_width;
   report.finite_mean_width = unit_ * summary.finite_mean_width;
@@ -193,6 +164,20 @@ std::shared_ptr<const RowFunction> Holdout::retrain(const Candidate& candidate) 
       ->retrain({all_x_, {all_residuals_, all_weights_}, categorical_}, *objective, candidate.trained.iterations,
                 steps_.next())
       .function;
+}
+
+bool has_smaller_score(const Candidate& candidate, const Candidate& other) {
+  const auto n = static_cast<double>(candidate.scores.size());
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < candidate.scores.size(); ++i) {
+    const double gain = other.scores[i] - candidate.scores[i];
+    sum += gain;
+    squares += gain * gain;
+  }
+  const double mean = sum / n;
+  // False if intervals are infinite.
+  return mean > std::sqrt((squares / n - mean * mean) / n);
 }
 
 }  // namespace widthwise::internal

@@ -17,12 +17,13 @@ namespace widthwise::internal {
 struct Candidate {
   ResolvedGoal goal;
   GoalReport report;
-  /// The mean square of the errors of coverage over tenths of the rows by prediction and by width, less what chance
-  /// adds; the standard error is that of even coverage.
-  Estimate unevenness;
   Trained trained;
   std::vector<Interval> intervals = {};  ///< of the hold-out, in units
+  std::vector<double> scores = {};       ///< interval scores of the hold-out, in units
 };
+
+/// Whether the mean interval score of the candidate is smaller by more than the standard error of the difference.
+[[nodiscard]] bool has_smaller_score(const Candidate& candidate, const Candidate& other);
 
 /// Trains localizers on the fitting rows without the hold-out and measures them there. All numbers are in units of the
 /// typical error. Reports are the same on all workers.
@@ -53,7 +54,6 @@ class Holdout {
   void sample_report_rows(const FittingRows& rows, const Splits& splits, const Workers& workers);
   /// Calibrate on one half of the report rows and measure on the other, both ways.
   void measure(const ConformalRule& rule, MatrixView parameters, Candidate& candidate) const;
-  [[nodiscard]] Estimate unevenness(const IntervalRows& rows) const;
   [[nodiscard]] std::vector<Interval> intervals(const ConformalRule& rule, MatrixView parameters) const;
 
   const LocalizerTrainer* trainer_;

@@ -45,9 +45,12 @@ class Chunks {
       }
     };
     std::vector<std::thread> others;
-    try {
-      while (others.size() + 1 < threads_) others.emplace_back(work);
-    } catch (const std::system_error&) {  // no more threads: those that there are do the work
+    for (bool started = true; started && others.size() + 1 < threads_;) {
+      try {
+        others.emplace_back(work);
+      } catch (const std::system_error&) {
+        started = false;  // those that there are do the work
+      }
     }
     work();
     for (std::thread& other : others) other.join();
