@@ -244,6 +244,7 @@ def test_categories_shift(program, tmp_path):
     unlabelled.to_csv(tmp_path / "to.csv", index=False)
     new.to_csv(tmp_path / "new.csv", index=False)
     options = ["--target", "y", "--base", "trees", "--shift-to", "to.csv", "--score-transform", "identity"]
+    options += ["--calibration-size", "0.5"]
     done = program("fit", "fit.csv", *options, "-o", "model.safetensors", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "learnt weights" in done.stdout
