@@ -37,6 +37,6 @@ print(f"all: coverage {inside.mean():.1%}, mean width {(intervals[:, 1, 0] - int
 # Output:
 # goal narrow: R2 0.362, interval score 5.85
 # goal 0.85: R2 0.362, interval score 5.23
-# goal even: R2 0.362, interval score 5.12
+# goal even: R2 0.362, interval score 5.14
 # best: even
 # all: coverage 91.4%, mean width 3.96

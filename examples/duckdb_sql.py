@@ -44,11 +44,11 @@ for kind, coverage, width in rows:
 # │  size  │  age   │ price  │ prediction │ lower_0.9 │ upper_0.9 │
 # │ double │ double │ double │   double   │  double   │  double   │
 # ├────────┼────────┼────────┼────────────┼───────────┼───────────┤
-# │  140.0 │   73.0 │  539.0 │      481.0 │     306.0 │     656.0 │
-# │  171.0 │   27.0 │  648.0 │      669.0 │     554.0 │     784.0 │
-# │   41.0 │   10.0 │  156.0 │      159.0 │     133.0 │     185.0 │
+# │  140.0 │   73.0 │  539.0 │      482.0 │     313.0 │     650.0 │
+# │  171.0 │   27.0 │  648.0 │      645.0 │     533.0 │     757.0 │
+# │   41.0 │   10.0 │  156.0 │      160.0 │     133.0 │     188.0 │
 # └────────┴────────┴────────┴────────────┴───────────┴───────────┘
 #
-# newer: coverage 92.7%, mean width 132
-# older: coverage 87.4%, mean width 240
-# all: coverage 90.0%, mean width 187
+# newer: coverage 92.1%, mean width 128
+# older: coverage 86.6%, mean width 234
+# all: coverage 89.3%, mean width 182

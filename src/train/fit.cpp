@@ -54,12 +54,13 @@ void accept_exact_predictions(const FittingRows& rows, const FitTable& table, bo
 double min_gain(std::uint64_t holdout_rows) { return 0.35 / std::sqrt(static_cast<double>(holdout_rows)); }
 
 /// Whether two sides are better than one. A scale for each side always describes the mean error better, but its
-/// intervals may be wider, so that goals of the scale family compare interval scores instead of losses.
+/// intervals may be wider, so that goals of the scale family compare interval scores instead of losses. They try two
+/// sides around quantiles only, where either is plausible.
 bool has_better_sides(const Candidate& two_sided, const Candidate& symmetric, double gain) {
   const ResolvedGoal& goal = symmetric.goal;
   const bool by_loss = goal.goal.is_narrow() || goal.rule.transform().has_spline_inverse();
   return by_loss ? two_sided.trained.loss < symmetric.trained.loss - gain
-                 : internal::has_smaller_score(two_sided, symmetric);
+                 : internal::has_smaller_score(two_sided, symmetric, 0);
 }
 
 /// Train the chosen goal, with one side or two, or with the distribution of the error.
@@ -72,7 +73,7 @@ Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdo
   }
   if (goals.distribution) {
     Candidate distribution = holdout.try_out(*goals.distribution);
-    if (internal::has_smaller_score(distribution, chosen)) return distribution;
+    if (internal::has_smaller_score(distribution, chosen, 1)) return distribution;
   }
   return chosen;
 }

@@ -239,7 +239,7 @@ def test_categories_shift(program, tmp_path):
     )
     model = WidthwiseRegressor(score_transform="identity", random_state=0, n_jobs=1, calibration_size=0.5)
     model.fit(fit[["x", "kind"]], fit["y"], shift_to=unlabelled)
-    assert abs(covered(model.predict_interval(new[["x", "kind"]])[1], new["y"]) - 0.9) < 0.02
+    assert abs(covered(model.predict_interval(new[["x", "kind"]])[1], new["y"]) - 0.9) < 0.03
     fit.to_csv(tmp_path / "fit.csv", index=False)
     unlabelled.to_csv(tmp_path / "to.csv", index=False)
     new.to_csv(tmp_path / "new.csv", index=False)

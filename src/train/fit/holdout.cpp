@@ -166,7 +166,7 @@ std::shared_ptr<const RowFunction> Holdout::retrain(const Candidate& candidate) 
       .function;
 }
 
-bool has_smaller_score(const Candidate& candidate, const Candidate& other) {
+bool has_smaller_score(const Candidate& candidate, const Candidate& other, double margin) {
   const auto n = static_cast<double>(candidate.scores.size());
   double sum = 0;
   double squares = 0;
@@ -177,7 +177,7 @@ bool has_smaller_score(const Candidate& candidate, const Candidate& other) {
   }
   const double mean = sum / n;
   // False if intervals are infinite.
-  return mean > std::sqrt((squares / n - mean * mean) / n);
+  return mean > margin * std::sqrt((squares / n - mean * mean) / n);
 }
 
 }  // namespace widthwise::internal

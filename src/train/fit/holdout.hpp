@@ -22,8 +22,8 @@ struct Candidate {
   std::vector<double> scores = {};       ///< interval scores of the hold-out, in units
 };
 
-/// Whether the mean interval score of the candidate is smaller by more than the standard error of the difference.
-[[nodiscard]] bool has_smaller_score(const Candidate& candidate, const Candidate& other);
+/// Whether the mean interval score of the candidate is smaller by more than so many standard errors of the difference.
+[[nodiscard]] bool has_smaller_score(const Candidate& candidate, const Candidate& other, double margin);
 
 /// Trains localizers on the fitting rows without the hold-out and measures them there. All numbers are in units of the
 /// typical error. Reports are the same on all workers.
