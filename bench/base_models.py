@@ -32,7 +32,7 @@ REFERENCE = "absolute errors (XGBoost)"
 
 
 def regressor(number: int, base: dict[str, Any], **settings: Any) -> WidthwiseRegressor:
-    return WidthwiseRegressor(**base, random_state=number, n_jobs=1, compare=False, **settings)
+    return WidthwiseRegressor(**base, random_state=number, n_jobs=1, **settings)
 
 
 CANDIDATES: dict[str, dict[str, Any]] = {

@@ -40,7 +40,7 @@ def measure(X, y, rows, seed, options):
     order = np.random.default_rng(seed).permutation(len(y))
     fit, test = order[:rows], order[rows : rows + 2000]
     estimator = RandomForestRegressor(40, min_samples_leaf=3, random_state=seed, n_jobs=1)
-    model = WidthwiseRegressor(estimator, random_state=seed, n_jobs=1, compare=False, **options)
+    model = WidthwiseRegressor(estimator, random_state=seed, n_jobs=1, **options)
     _, bounds = model.fit(X[fit], y[fit]).predict_interval(X[test], 0.9)
     lower, upper = bounds[:, 0, 0], bounds[:, 1, 0]
     return np.mean(upper - lower), np.mean((lower <= y[test]) & (y[test] <= upper))
@@ -71,7 +71,7 @@ def scale(rows):
     X = rng.normal(size=(rows, 10))
     y = X[:, 0] + (1 + np.abs(X[:, 1])) * rng.normal(size=rows)
     model = WidthwiseRegressor(
-        calibration="cross", cv=5, random_state=0, compare=False, base_options={"rounds": 50}, goal="even"
+        calibration="cross", cv=5, random_state=0, base_options={"rounds": 50}, goal="even"
     )
     start = time.perf_counter()
     model.fit(X, y)

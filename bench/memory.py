@@ -25,9 +25,9 @@ FEW = {"max_rounds": 5}
 
 def fit(kind: str, X: np.ndarray, y: np.ndarray) -> None:
     if kind == "predictions":
-        Localizer(random_state=0, compare=False, localizer_options=FEW).fit(X, y, y_pred_cv=X[:, 0].copy())
+        Localizer(random_state=0, localizer_options=FEW).fit(X, y, y_pred_cv=X[:, 0].copy())
     else:
-        WidthwiseRegressor(random_state=0, compare=False, localizer_options=FEW, base_options={"rounds": 5}).fit(X, y)
+        WidthwiseRegressor(random_state=0, localizer_options=FEW, base_options={"rounds": 5}).fit(X, y)
 
 
 def growth(kind: str, rows: int, features: int) -> float:

@@ -25,6 +25,6 @@ class Rows:
 def predictor(transform: str, features: int, **options: Any) -> Predictor:
     """A predictor with a transform, trained and calibrated on rows of its own."""
     fit, calibration = Rows(FIT_ROWS, features, 1), Rows(CALIBRATION_ROWS, features, 2)
-    localizer = Localizer(score_transform=transform, random_state=0, n_jobs=1, compare=False, **options)
+    localizer = Localizer(score_transform=transform, random_state=0, n_jobs=1, **options)
     localizer.fit(fit.X, fit.y, y_pred_cv=fit.f)
     return Predictor(localizer, localizer.calibrate(calibration.X, calibration.y, calibration.f))

@@ -96,7 +96,7 @@ def fit(largest: int) -> Curve:
     options = {"max_rounds": 50, "patience": 50}  # by default, more rows also take more rounds
     for n in sizes(1000, 10**7, largest):
         rows = Rows(n, 8, 3)
-        localizer = Localizer(random_state=0, n_jobs=1, compare=False, localizer_options=options)
+        localizer = Localizer(random_state=0, n_jobs=1, localizer_options=options)
         yield n, seconds(lambda rows=rows, localizer=localizer: localizer.fit(rows.X, rows.y, y_pred_cv=rows.f))
 
 

@@ -30,7 +30,7 @@ import sklearn.ensemble, xgboost   # with OpenMP, as most programs have loaded b
 from widthwise import Localizer
 table = np.load(sys.argv[1])
 n_jobs = int(sys.argv[2]) or None
-Localizer(n_jobs=n_jobs, compare=False).fit(table[:, :-2], table[:, -1], table[:, -2])
+Localizer(n_jobs=n_jobs).fit(table[:, :-2], table[:, -1], table[:, -2])
 """
 
 
@@ -108,7 +108,7 @@ class Program(Fits):
         return file
 
     def command(self, rows, threads, name="model"):
-        words = ["fit", self.table(rows), "--target", "y", "--prediction", "f", "--no-compare", "--threads", threads]
+        words = ["fit", self.table(rows), "--target", "y", "--prediction", "f", "--threads", threads]
         return [str(word) for word in (self.program, *words, "-o", self.folder / f"{name}.safetensors")]
 
 

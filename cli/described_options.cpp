@@ -17,7 +17,7 @@ bool is_list(const OptionInfo& info) { return info.form.ends_with(",..."); }
 
 bool is_flag(const OptionInfo& info) { return info.form.ends_with("true|false"); }
 
-/// The flag that sets an option to false: --no-compare.
+/// The flag that sets an option to false:.
 std::string negative_flag(const OptionInfo& info) {
   return info.name == "two_sided" ? "--symmetric" : "--no-" + flag_of(info).substr(2);
 }

@@ -27,7 +27,7 @@ catboost = CatBoostRegressor(
 )
 catboost.fit(trips[train], minutes[train])
 
-model = WidthwiseRegressor(catboost, prefit=True, goal="even", compare=False, random_state=0)
+model = WidthwiseRegressor(catboost, prefit=True, goal="even", random_state=0)
 model.fit(trips[fit], minutes[fit])
 _, intervals = model.predict_interval(trips[new], confidence_level=0.9)
 lower, upper = intervals[:, 0, 0], intervals[:, 1, 0]

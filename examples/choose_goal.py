@@ -20,7 +20,7 @@ y = X[:, 0] + (0.2 + X[:, 0] * X[:, 1] / 4) * rng.normal(size=6000)
 X_fit, X_new, y_fit, y_new = train_test_split(X, y, test_size=3000, random_state=0)
 
 options = {"max_rounds": 60}  # of the localizer, so that the example takes seconds
-model = WidthwiseRegressor(LinearRegression(), localizer_options=options, compare=False, random_state=0, n_jobs=1)
+model = WidthwiseRegressor(LinearRegression(), localizer_options=options, random_state=0, n_jobs=1)
 goals = {"goal": ["narrow", 0.85, "even"]}
 search = GridSearchCV(model, goals, scoring={"R2": "r2", "intervals": IntervalScorer(0.9)}, refit="intervals", cv=2)
 search.fit(X_fit, y_fit)

@@ -25,7 +25,7 @@ def coverage_and_width(intervals, y):
     return [np.mean((lower <= y) & (y <= upper)), np.mean(upper - lower)]
 
 
-model = WidthwiseRegressor(LinearRegression(), compare=False, random_state=0).fit(*rows(4000, noise=1))
+model = WidthwiseRegressor(LinearRegression(), random_state=0).fit(*rows(4000, noise=1))
 online = OnlinePredictor(model, confidence_level=0.9)
 
 yesterday = None

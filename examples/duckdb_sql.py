@@ -19,7 +19,7 @@ homes = pd.DataFrame({"size": rng.uniform(30, 200, n), "age": rng.uniform(0, 80,
 homes["price"] = homes["size"] * (4 + (0.1 + 0.01 * homes["age"]) * rng.normal(size=n)) - homes["age"]
 
 # Without an estimator, XGBoost's trees are the base model.
-model = WidthwiseRegressor(compare=False, random_state=0).fit(homes[["size", "age"]][:6000], homes["price"][:6000])
+model = WidthwiseRegressor(random_state=0).fit(homes[["size", "age"]][:6000], homes["price"][:6000])
 model.save("homes.safetensors")
 
 connection = duckdb.connect()

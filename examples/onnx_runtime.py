@@ -17,7 +17,7 @@ rng = np.random.default_rng(0)
 # Trees of a graph see single precision, so the library predicts the same numbers here.
 X = rng.uniform(0, 4, (8000, 2)).astype(np.float32)
 y = X[:, 0] + 0.1 * np.exp(X[:, 1] / 2) * rng.normal(size=8000)
-model = WidthwiseRegressor(compare=False, random_state=0).fit(X[:6000], y[:6000])
+model = WidthwiseRegressor(random_state=0).fit(X[:6000], y[:6000])
 widthwise.onnx.export(model, "model.onnx", confidence_level=0.9)
 
 session = onnxruntime.InferenceSession("model.onnx")

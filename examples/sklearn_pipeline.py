@@ -34,7 +34,7 @@ homes_fit, homes_new, price_fit, price_new = train_test_split(homes, price, test
 
 encode = ColumnTransformer([("town", OneHotEncoder(), ["town"])], remainder="passthrough")
 pipeline = make_pipeline(encode, RandomForestRegressor(50, min_samples_leaf=5, random_state=0))
-model = WidthwiseRegressor(pipeline, goal="even", compare=False, random_state=0).fit(homes_fit, price_fit)
+model = WidthwiseRegressor(pipeline, goal="even", random_state=0).fit(homes_fit, price_fit)
 
 # One frame with the index of `homes_new`: prediction, lower_0.9, upper_0.9.
 intervals = model.predict_interval(homes_new, confidence_level=0.9, as_frame=True)

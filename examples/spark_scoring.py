@@ -20,7 +20,7 @@ n = 12_000
 homes = pd.DataFrame({"id": np.arange(n), "size": rng.uniform(30, 200, n), "age": rng.uniform(0, 80, n)})
 homes["price"] = homes["size"] * (4 + (0.1 + 0.01 * homes["age"]) * rng.normal(size=n)) - homes["age"]
 march = homes[:4000]
-model = WidthwiseRegressor(compare=False, random_state=0).fit(march[["size", "age"]], march["price"])
+model = WidthwiseRegressor(random_state=0).fit(march[["size", "age"]], march["price"])
 model.save("homes.safetensors")
 
 spark = SparkSession.builder.master("local[2]").config("spark.ui.showConsoleProgress", "false").getOrCreate()

@@ -194,7 +194,6 @@ def fit_localizer(data: Bytes) -> None:
         outcome_step=option(data, None, 1, 0.1, -1, float("nan")),
         random_state=option(data, 0, 5),
         n_jobs=option(data, 1),
-        compare=False,
         guarantee=option(data, "marginal", 0.9),
     )
     localizer.fit(table(data), column(data, Y), column(data, F))

@@ -80,7 +80,6 @@ def localizer(sizes: Sizes, transform: str, goal: str) -> Task:
             two_sided=False,
             random_state=0,
             n_jobs=1,
-            compare=False,
             localizer_options=options,
         )
         return trained.fit(rows.X, rows.y, y_pred_cv=rows.f)
@@ -161,7 +160,7 @@ def mixture(sizes: Sizes) -> Task:
 
     def fitted(transform: str) -> Callable[[], Localizer]:
         def work() -> Localizer:
-            localizer = Localizer(score_transform=transform, random_state=0, n_jobs=1, compare=False)
+            localizer = Localizer(score_transform=transform, random_state=0, n_jobs=1)
             return localizer.fit(rows.X, rows.y, y_pred_cv=rows.f)
 
         return work

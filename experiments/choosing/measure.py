@@ -22,7 +22,7 @@ TEST_ROWS = 2000
 def guarantee() -> list[Record]:
     """How much wider intervals of house sales are with the training-conditional guarantee, by calibration rows."""
     split = make_split(data.load("homes"), 0)
-    localizer = Localizer(random_state=0, n_jobs=1, compare=False)
+    localizer = Localizer(random_state=0, n_jobs=1)
     localizer.fit(split.X_fit, split.y_fit, y_pred_cv=split.oof)
     X = np.concatenate([split.X_cal, split.X_test])
     y = np.concatenate([split.y_cal, split.y_test])
@@ -65,7 +65,7 @@ def score_ratio(rng: np.random.Generator, rows: int, spread: float) -> float:
     fit, cal, new = np.split(np.arange(len(X)), [rows - rows // 4, rows])
     scores = []
     for transform in ("auto", "identity"):
-        localizer = Localizer(score_transform=transform, random_state=0, n_jobs=1, compare=False)
+        localizer = Localizer(score_transform=transform, random_state=0, n_jobs=1)
         localizer.fit(X[fit], y[fit], y_pred_cv=f[fit])
         predictor = Predictor(localizer, localizer.calibrate(X[cal], y[cal], f[cal]))
         _, intervals = predictor.predict_interval(X[new], f[new], confidence_level=LEVEL)

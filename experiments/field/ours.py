@@ -30,7 +30,7 @@ def methods(split: Split, variants: Variants) -> Iterator[tuple[str, Floats, flo
 
     def trained(**options: Any) -> tuple[Localizer, float]:
         start = processor_seconds()
-        localizer = Localizer(random_state=split.seed, n_jobs=1, compare=False, **options)
+        localizer = Localizer(random_state=split.seed, n_jobs=1, **options)
         localizer.fit(split.X_fit, split.y_fit, y_pred_cv=split.oof)
         return localizer, processor_seconds() - start
 

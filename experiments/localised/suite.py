@@ -96,7 +96,7 @@ def work(job: SplitJob) -> list[Record]:
 
 
 def fit_goal(split: Split, goal: str | float) -> Localizer:
-    localizer = Localizer(goal=goal, random_state=split.seed, n_jobs=1, compare=False)
+    localizer = Localizer(goal=goal, random_state=split.seed, n_jobs=1)
     return localizer.fit(split.X_fit, split.y_fit, y_pred_cv=split.oof)
 
 

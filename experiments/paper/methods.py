@@ -53,7 +53,6 @@ def fit_localizer(rows: Rows, transform: str, localizer: str, seed: int) -> Loca
         localizer=localizer,
         random_state=seed,
         n_jobs=1,
-        compare=False,
     )
     return Localized(trained.fit(rows.X, rows.y, rows.f))
 

@@ -99,7 +99,7 @@ def methods(split: Split) -> Iterator[tuple[str, Floats, float]]:
         yield name, peer(split), processor_seconds() - start
     for name, goal in GOALS.items():
         start = processor_seconds()
-        localizer = Localizer(goal=goal, confidence_level=LEVEL, random_state=split.seed, n_jobs=1, compare=False)
+        localizer = Localizer(goal=goal, confidence_level=LEVEL, random_state=split.seed, n_jobs=1)
         localizer.fit(split.fit.X, split.fit.y, y_pred_cv=split.fit.quantiles)
         predictor = Predictor(localizer, localizer.calibrate(*split.cal))
         intervals = predictor.predict_interval(split.test.X, split.test.quantiles)[1][:, :, 0]

@@ -193,15 +193,16 @@ Plan plan_of(const GivenRows& rows, const ColumnNames& names, const OptionValues
   return {plan_splits(table, fit_options(options), std::move(given))};
 }
 
-/// Fitting rows, calibration rows, and the training and test rows of each fold.
-using PartRows = std::tuple<Numbers, Numbers, std::vector<std::pair<Numbers, Numbers>>>;
+/// Fitting rows, calibration rows, learning rows, and the training and test rows of each fold.
+using PartRows = std::tuple<Numbers, Numbers, Numbers, std::vector<std::pair<Numbers, Numbers>>>;
 
 std::vector<PartRows> parts_of(const Plan& plan) {
   std::vector<PartRows> parts;
   for (const SplitPart& part : plan.splits.parts) {
     std::vector<std::pair<Numbers, Numbers>> folds;
     for (const Fold& fold : part.folds) folds.emplace_back(array_of_rows(fold.train), array_of_rows(fold.test));
-    parts.emplace_back(array_of_rows(part.fitting), array_of_rows(part.calibration), std::move(folds));
+    parts.emplace_back(array_of_rows(part.fitting), array_of_rows(part.calibration), array_of_rows(part.learning),
+                       std::move(folds));
   }
   return parts;
 }
@@ -238,7 +239,6 @@ void bind_fit(nb::module_& module) {
              nb::arg("ids") = std::vector<std::string>());
   const FitOptions options;
   module.attr("CALIBRATION_SIZE") = options.calibration_size;
-  module.attr("FOLDS") = options.folds;
   module.def("available_processors", &available_processors);
 }
 

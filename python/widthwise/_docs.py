@@ -21,8 +21,9 @@ _SHARED = {
     ],
     "confidence_level": ["confidence_level : float, optional", "    By default the first level of the model."],
     "objective": [
-        'goal : {"even", "narrow"} or float, default=0.85',
-        "    What to optimise: even coverage for all inputs, narrow mean width, or a number between 0 (narrow) and 1 (even).",
+        'goal : {"balanced", "even", "narrow"} or float, default="balanced"',
+        "    What to optimise: even coverage for all inputs (balanced: nearly, 0.95), narrow mean width, or a number between",
+        "    0 (narrow) and 1 (even).",
         'score_transform : str, default="auto"',
         "    Score transform. auto is exp, or affine for the goal narrow.",
         "two_sided : bool, default=False",

@@ -59,16 +59,17 @@ class ForeignEstimator:
         """Fit by the plan of the rows, then the localizer, which calibrates; return the deployed estimators."""
         plan = self._plan(localizer, rows, splits)
         parts = plan.parts
-        self.steps.plan("estimator", sum(len(folds) + 1 for _, _, folds in parts))
+        self.steps.plan("estimator", sum(len(folds) + 1 for _, _, _, folds in parts))
         self.steps.plan("localizer")
         fitted: list[Fitted] = []
-        for number, (fitting, calibration, folds) in enumerate(parts):
+        for number, (fitting, calibration, learning, folds) in enumerate(parts):
             prefix = f"fold {number + 1} of {len(parts)}: " if len(parts) > 1 else ""
             logger.info("%scross-fitting the estimator on %d rows", prefix, len(fitting))
             predicted = self._cross_fit(folds, prefix)
             self.steps.begin(prefix + "estimator")
             deployed = self._fitted(fitting)
-            for rows_to_predict in (calibration, *([] if folds else [fitting])):
+            learns = len(folds) or len(learning)
+            for rows_to_predict in (calibration, learning if learns else fitting):
                 if len(rows_to_predict):
                     predicted.append((rows_to_predict, deployed.predict(rows_of(self.X, rows_to_predict))))
             values = self._values(predicted)
@@ -84,7 +85,7 @@ class ForeignEstimator:
         """The plan of C++, with the folds of a splitter of scikit-learn if there is one."""
         if isinstance(self.cv, (Integral, str)):
             return localizer._plan(rows, splits)
-        ((fitting, _, _),) = localizer._plan(rows, splits, []).parts
+        ((fitting, _, _, _),) = localizer._plan(rows, splits, []).parts
         clusters = rows.blocks.clusters
         folds = _folds_of(
             self.cv, rows_of(self.X, fitting), self.y[fitting], None if clusters is None else clusters[fitting]

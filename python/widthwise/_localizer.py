@@ -63,19 +63,18 @@ class Localizer(HasModel):
 
     Parameters
     ----------
-    goal : {"even", "narrow"} or float, default=0.85
-        What to optimise: "even" coverage for all inputs, "narrow" mean width, or a number between 0 (narrow) and
-        1 (even).
+    goal : {"balanced", "even", "narrow"} or float, default="balanced"
+        What to optimise: "balanced", the smallest interval score with nearly even coverage; "even" coverage for all
+        inputs; "narrow" mean width; or a number between 0 (narrow) and 1 (even).
     score_transform : str, default="auto"
-        Score transform, whose parameters the localizer predicts; "auto" is exp, affine for the goal
-        narrow, and for even also spline if that is better on the hold-out.
+        Score transform, whose parameters the localizer predicts; "auto" is shortest, or spline if that is better on the
+        hold-out, for the goals balanced and even, affine for narrow, and exp for numbers.
     confidence_level : float or list of floats, default=0.9
         Default confidence levels of the intervals. The goal narrow trains for levels near them; any level can be
         predicted afterwards.
     two_sided : bool, optional
         Learn the half-widths below and above the prediction separately, for outcomes that are skewed around the
-        prediction. By default the goals narrow and even do so if that is better on the hold-out, and the score
-        transform shortest always does.
+        prediction. By default the goals balanced and even do so, and narrow if that is better on the hold-out.
     level_window : (float, float) or "all", optional
         Confidence levels to train for, such as (0.8, 0.99), or all of them. By default the goal narrow and the
         score transforms spline and shortest weight levels within 0.1 of `confidence_level` more; all others weight all
@@ -93,7 +92,7 @@ class Localizer(HasModel):
         and ``OMP_NUM_THREADS`` are limits.
     verbose : int, default=0
         1 shows the progress of `fit` with the time left, on standard error: one line that a terminal or notebook redraws.
-    compare : bool, default=True
+    compare : bool, default=False
         Also train the opposite goal, for the fit report; fitting is faster without it.
     guarantee : "marginal" or float, default="marginal"
         Guarantee of the intervals of a `Predictor` with this localizer, see `WidthwiseRegressor`.
@@ -156,7 +155,7 @@ class Localizer(HasModel):
         random_state: int = 0,
         n_jobs: int | None = None,
         verbose: int = 0,
-        compare: bool = True,
+        compare: bool = False,
         guarantee: Guarantee = "marginal",
         pool_groups: int | str = "none",
         cluster_coverage: str = "rows",

@@ -63,16 +63,18 @@ class WidthwiseRegressor(FittedRegressor):
         Any object with fit and predict: an estimator or pipeline of scikit-learn, LightGBM, CatBoost, XGBoost. By
         default boosted trees trained with XGBoost, which are stored in the model file. An estimator may predict two
         columns, a lower and an upper quantile.
-    goal : {"even", "narrow"} or float, default=0.85
-        What to optimise: "even" coverage for all inputs, "narrow" mean width, or a number between 0 (narrow) and
-        1 (even).
+    goal : {"balanced", "even", "narrow"} or float, default="balanced"
+        What to optimise: "balanced", the smallest interval score with nearly even coverage; "even" coverage for all
+        inputs; "narrow" mean width; or a number between 0 (narrow) and 1 (even).
     score_transform : str, default="auto"
-        Score transform, whose parameters the localizer predicts; "auto" is exp, affine for the goal
-        narrow, and for even also spline if that is better on the hold-out.
+        Score transform, whose parameters the localizer predicts; "auto" is shortest, or spline if that is better on the
+        hold-out, for the goals balanced and even, affine for narrow, and exp for numbers.
     confidence_level : float or list of floats, default=0.9
         Default confidence level of `predict_interval`.
-    cv : int or splitter, default=5
-        Number of folds for cross-fitting, or a scikit-learn splitter if `estimator` is given. Rows outside all test
+    cv : int, "auto" or splitter, default="auto"
+        Number of folds for cross-fitting, or a scikit-learn splitter if `estimator` is given; "auto" is 5, 2 from 50,000
+        fitting rows and 1 from 500,000. With 1, the estimator is fitted once, and its errors on up to 50,000 of the
+        other rows train the localizer. Rows outside all test
         folds, such as the first rows of ``TimeSeriesSplit``, do not train the localizer. No fold may train on its test
         rows. With calibration="cross" the folds of the calibration: every row is in one test fold, each fold trains
         on all other rows, and "all" is one fold per row.
@@ -95,8 +97,7 @@ class WidthwiseRegressor(FittedRegressor):
         same effect.
     two_sided : bool, optional
         Learn the half-widths below and above the prediction separately, for outcomes that are skewed around the
-        prediction. By default the goals narrow and even do so if that is better on the hold-out, and the score
-        transform shortest always does.
+        prediction. By default the goals balanced and even do so, and narrow if that is better on the hold-out.
     level_window : (float, float) or "all", optional
         Confidence levels to train for, see `Localizer`.
     outcome_range : (float, float), optional
@@ -129,7 +130,7 @@ class WidthwiseRegressor(FittedRegressor):
         split: all of them train, and the calibration counts each distinct row once. "drop" fits the first copy only.
         "keep" treats equal rows as separate observations, which are frequent in discrete data. "auto" is "cluster",
         with a warning, if rows repeat more than chance allows, else "keep".
-    compare : bool, default=True
+    compare : bool, default=False
         Also train the opposite goal, for the fit report; fitting is faster without it.
     holdout_fraction : float, default=0.2
         Share of the fitting rows held out for early stopping and the fit report.
@@ -191,7 +192,7 @@ class WidthwiseRegressor(FittedRegressor):
         goal: Goal | None = None,
         score_transform: str = "auto",
         confidence_level: Levels = 0.9,
-        cv: Any = _core.FOLDS,
+        cv: Any = "auto",
         calibration: str = "split",
         calibration_size: float | int = _core.CALIBRATION_SIZE,
         random_state: Any = None,
@@ -207,7 +208,7 @@ class WidthwiseRegressor(FittedRegressor):
         cluster_coverage: str = "rows",
         max_cluster_size: int | str = "auto",
         duplicates: str = "auto",
-        compare: bool = True,
+        compare: bool = False,
         holdout_fraction: float = 0.2,
         base: str = "trees",
         base_options: dict[str, Any] | None = None,
@@ -423,8 +424,10 @@ class WidthwiseRegressor(FittedRegressor):
         """The options by which C++ splits the rows."""
         if self.calibration not in ("split", "cross"):
             raise ValueError(f"calibration is {self.calibration!r}; expected 'split' or 'cross'")
-        cv = self.cv if isinstance(self.cv, (Integral, str)) else _core.FOLDS  # a splitter makes its folds itself
-        folds = "all" if cv == "all" and self.calibration == "cross" else str(whole(cv, "cv", minimum=2))
+        cv = self.cv if isinstance(self.cv, (Integral, str)) else "auto"  # a splitter makes its folds itself
+        cross = self.calibration == "cross"
+        named = cv == "auto" or (cv == "all" and cross)
+        folds = str(cv) if named else str(whole(cv, "cv", minimum=2 if cross else 1))
         return {"calibration": self.calibration, "folds": folds} | self._calibration_size(rows)
 
     def _calibration_size(self, rows: int) -> dict[str, str]:

@@ -15,66 +15,113 @@
 namespace widthwise::internal {
 namespace {
 
-/// A level whose intervals are scored: the interval of level l has the half-width sum_k e^{p_k} basis_k on each side,
-/// and an outcome beyond one end should have probability `tail` = (1 - l) / 2.
-struct ScoredLevel {
-  double weight = 0;
-  double tail = 0;
-  SplineBasis basis{};
-  std::size_t segment = 0;  // that holds the level
+/// The levels whose intervals are scored. The interval of level l has the half-width sum_k e^{p_k} basis_k on each
+/// side, and an outcome beyond one end should have probability tail = (1 - l) / 2. A level in segment s takes the
+/// segments before s whole, so that sums over levels need one number per level and segment.
+struct ScoredLevels {
+  struct OfSegment {
+    double weight;
+    double part;  ///< of the segment, up to the level
+  };
+  std::array<std::vector<OfSegment>, kSplineSegments> segments;
+  /// sum of w tail basis_k over all levels.
+  SplineBasis tails{};
+  /// sum of w tail basis_k basis_m over the levels of segment s: curvatures[s][k][m].
+  std::array<std::array<SplineBasis, kSplineSegments>, kSplineSegments> curvatures{};
+
+  explicit ScoredLevels(const LevelWindow& window);
 };
 
+/// The lengths of the segments before the last one, which has no end.
+constexpr double kLengths[] = {kSplineKnots[1] - kSplineKnots[0], kSplineKnots[2] - kSplineKnots[1]};
+
 /// Levels from the middle of the distribution to its tails, with those at the ends of the window.
-std::vector<ScoredLevel> scored_levels(const LevelWindow& window) {
+ScoredLevels::ScoredLevels(const LevelWindow& window) {
   std::vector<double> levels{0.1, 0.3, 0.5, 0.65, 0.8, 0.9, 0.95, 0.98};
   const double low = window.lower.value();
   const double high = window.upper.value();
   levels.insert(levels.end(), {low, high});
   std::sort(levels.begin(), levels.end());
   levels.erase(std::unique(levels.begin(), levels.end()), levels.end());
-  std::vector<ScoredLevel> scored;
   for (const double level : levels) {
+    const double weight = level >= low && level <= high ? 1.0 : window.outside;
+    if (weight == 0) continue;
     const double b = -std::log1p(-level);
-    ScoredLevel at{.weight = level >= low && level <= high ? 1.0 : window.outside,
-                   .tail = (1 - level) / 2,
-                   .basis = spline_basis(b)};
-    while (at.segment + 1 < kSplineSegments && b > kSplineKnots[at.segment + 1]) ++at.segment;
-    if (at.weight > 0) scored.push_back(at);
-  }
-  return scored;
-}
-
-/// The part of one side of a row in the interval scores, with its derivatives in the parameters of that side.
-struct SideScore {
-  double score = 0;
-  SplineBasis gradient{};
-  SplineBasis hessian{};
-};
-
-/// Score the ends of one side: x is the residual in its direction. With probability tail, x lies beyond the end d:
-/// tail d + max(x - d, 0) is smallest there. The Hessian bounds the matrix of second derivatives, in expectation under
-/// the distribution itself, by a diagonal: the density at the end is tail / slope.
-[[gnu::always_inline]] inline SideScore score_side(const std::vector<ScoredLevel>& levels, double x, const double* p) {
-  SideScore side;
-  SplineBasis slopes;
-  for (std::size_t k = 0; k < kSplineSegments; ++k) slopes[k] = bounded_exp(p[k]);
-  for (const ScoredLevel& level : levels) {
-    double end = 0;
-    for (std::size_t k = 0; k < kSplineSegments; ++k) end += slopes[k] * level.basis[k];
-    const double beyond = x > end ? 1.0 : 0.0;
-    side.score += level.weight * (level.tail * end + beyond * (x - end));
-    const double slope = level.weight * (level.tail - beyond);
-    const double curvature = level.weight * level.tail / slopes[level.segment] * end;
+    const double tail = (1 - level) / 2;
+    const SplineBasis basis = spline_basis(b);
+    std::size_t s = 0;
+    while (s + 1 < kSplineSegments && b > kSplineKnots[s + 1]) ++s;
+    segments[s].push_back({weight, basis[s]});
     for (std::size_t k = 0; k < kSplineSegments; ++k) {
-      side.gradient[k] += slope * level.basis[k];
-      side.hessian[k] += curvature * level.basis[k];
+      tails[k] += weight * tail * basis[k];
+      for (std::size_t m = 0; m < kSplineSegments; ++m) curvatures[s][k][m] += weight * tail * basis[k] * basis[m];
     }
   }
+}
+
+/// One side of some rows, number by number: its part in the interval scores, with derivatives in its parameters.
+struct SideBlock {
+  static constexpr std::size_t kRows = 128;
+
+  double x[kRows];                        ///< the residuals in the direction of the side
+  double slopes[kSplineSegments][kRows];  ///< e^{p_k}
+  double score[kRows];
+  double gradient[kSplineSegments][kRows];
+  double hessian[kSplineSegments][kRows];
+};
+
+/// Score the ends of one side. With probability tail, x lies beyond the end d: tail d + max(x - d, 0) is smallest
+/// there.
+[[gnu::always_inline]] inline void score_ends(const ScoredLevels& levels, std::size_t n, SideBlock& side) {
+  double start[SideBlock::kRows] = {};  // the half-width at the start of the segment
+  double beyond[SideBlock::kRows];      // sums of the weights of the levels of the segment whose ends x is beyond
+  double parts[SideBlock::kRows];       // and of these weights times their parts
+  for (std::size_t i = 0; i < n; ++i) side.score[i] = 0;
   for (std::size_t k = 0; k < kSplineSegments; ++k) {
-    side.gradient[k] *= slopes[k];
-    side.hessian[k] *= slopes[k];
+    for (std::size_t i = 0; i < n; ++i) {
+      side.score[i] += levels.tails[k] * side.slopes[k][i];
+      side.gradient[k][i] = levels.tails[k];
+    }
   }
-  return side;
+  for (std::size_t s = 0; s < kSplineSegments; ++s) {
+    for (std::size_t i = 0; i < n; ++i) beyond[i] = parts[i] = 0;
+    for (const ScoredLevels::OfSegment level : levels.segments[s]) {
+      for (std::size_t i = 0; i < n; ++i) {
+        const double excess = side.x[i] - (start[i] + side.slopes[s][i] * level.part);
+        const double weight = excess > 0 ? level.weight : 0.0;
+        side.score[i] += weight * excess;
+        beyond[i] += weight;
+        parts[i] += weight * level.part;
+      }
+    }
+    for (std::size_t i = 0; i < n; ++i) side.gradient[s][i] -= parts[i];
+    for (std::size_t k = 0; k < s; ++k) {
+      for (std::size_t i = 0; i < n; ++i) side.gradient[k][i] -= beyond[i] * kLengths[k];
+    }
+    if (s + 1 == kSplineSegments) break;
+    for (std::size_t i = 0; i < n; ++i) start[i] += side.slopes[s][i] * kLengths[s];
+  }
+  for (std::size_t k = 0; k < kSplineSegments; ++k) {
+    for (std::size_t i = 0; i < n; ++i) side.gradient[k][i] *= side.slopes[k][i];
+  }
+}
+
+/// The Hessian bounds the matrix of second derivatives, in expectation under the distribution itself, by a diagonal:
+/// the density at the end of a level is tail / slope.
+[[gnu::always_inline]] inline void bound_curvature(const ScoredLevels& levels, std::size_t n, SideBlock& side) {
+  for (auto& hessian : side.hessian) {
+    for (std::size_t i = 0; i < n; ++i) hessian[i] = 0;
+  }
+  static_assert(kSplineSegments == 3);
+  for (std::size_t s = 0; s < kSplineSegments; ++s) {
+    for (std::size_t k = 0; k <= s; ++k) {
+      const SplineBasis& c = levels.curvatures[s][k];
+      for (std::size_t i = 0; i < n; ++i) {
+        const double ends = c[0] * side.slopes[0][i] + c[1] * side.slopes[1][i] + c[2] * side.slopes[2][i];
+        side.hessian[k][i] += side.slopes[k][i] / side.slopes[s][i] * ends;
+      }
+    }
+  }
 }
 
 struct DistributionSums {
@@ -89,7 +136,7 @@ class DistributionObjective final : public Objective {
   explicit DistributionObjective(const DistributionOptions& options)
       : sides_(options.sides == Sides::kTwo ? 2 : 1),
         width_power_(1 - options.evenness),
-        levels_(scored_levels(options.level_window)) {}
+        levels_(options.level_window) {}
 
   [[nodiscard]] std::size_t parameter_count() const override { return sides_ * kSplineSegments; }
   [[nodiscard]] bool starts_from_best_constants() const override { return true; }
@@ -110,40 +157,96 @@ class DistributionObjective final : public Objective {
 
   std::size_t sides_;
   double width_power_;
-  std::vector<ScoredLevel> levels_;
+  ScoredLevels levels_;
 };
+
+/// The rows of one block, for score_block.
+struct BlockRows {
+  const double* residuals;
+  const double* weights;     // null means 1
+  const double* parameters;  // n x columns
+  std::size_t n;
+  std::size_t columns;
+  double width_power;
+};
+
+/// What score_block writes: n numbers each, and n x columns of derivatives or null.
+struct BlockScores {
+  double* means;
+  double* scores;
+  double* widths;
+  double* gradient;
+  double* hessian;
+};
+
+WIDTHWISE_VECTORISED void score_block(const ScoredLevels& levels, const BlockRows& rows, const BlockScores& out) {
+  const std::size_t n = rows.n;
+  const std::size_t sides = rows.columns / kSplineSegments;
+  double factor[SideBlock::kRows];
+  for (std::size_t i = 0; i < n; ++i) {
+    double mean = 0;
+    for (std::size_t j = 0; j < rows.columns; ++j) mean += rows.parameters[i * rows.columns + j];
+    out.means[i] = mean / static_cast<double>(rows.columns);
+    out.scores[i] = 0;
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double weight = rows.weights == nullptr ? 1.0 : rows.weights[i];
+    factor[i] = weight * bounded_exp(-out.means[i]);
+    out.widths[i] = weight * (rows.width_power == 0 ? out.means[i] : bounded_exp(rows.width_power * out.means[i]));
+  }
+  SideBlock side;
+  for (std::size_t below = 0; below < 2; ++below) {
+    const std::size_t first = below == 1 ? 0 : (sides - 1) * kSplineSegments;
+    for (std::size_t i = 0; i < n; ++i) side.x[i] = below == 1 ? -rows.residuals[i] : rows.residuals[i];
+    for (std::size_t k = 0; k < kSplineSegments; ++k) {
+      for (std::size_t i = 0; i < n; ++i) {
+        side.slopes[k][i] = bounded_exp(rows.parameters[i * rows.columns + first + k]);
+      }
+    }
+    score_ends(levels, n, side);
+    for (std::size_t i = 0; i < n; ++i) out.scores[i] += factor[i] * side.score[i];
+    const bool adds = sides == 1 && below == 1;  // to the derivatives of the other side
+    const auto write = [&](const double(&from)[kSplineSegments][SideBlock::kRows], double* to) {
+      for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t k = 0; k < kSplineSegments; ++k) {
+          double& place = to[i * rows.columns + first + k];
+          place = (adds ? place : 0.0) + factor[i] * from[k][i];
+        }
+      }
+    };
+    if (out.gradient != nullptr) write(side.gradient, out.gradient);
+    if (out.hessian == nullptr) continue;
+    bound_curvature(levels, n, side);
+    write(side.hessian, out.hessian);
+  }
+}
 
 DistributionSums DistributionObjective::score_rows(const ResidualRows& rows, MatrixView parameters,
                                                    std::span<double> means, std::span<double> scores,
                                                    MutableMatrixView gradient, MutableMatrixView hessian) const {
   const std::size_t n = rows.residuals.size();
   const std::size_t columns = parameter_count();
-  DistributionSums sums{static_cast<double>(n), total_of(rows.weights, n), 0, 0};
-  for (std::size_t i = 0; i < n; ++i) {
-    const double* p = parameters.data() + i * columns;
-    double mean = 0;
-    for (std::size_t j = 0; j < columns; ++j) mean += p[j] / static_cast<double>(columns);
-    const double r = rows.residuals[i];
-    const SideScore lower = score_side(levels_, -r, p);
-    const SideScore upper = score_side(levels_, r, p + (sides_ - 1) * kSplineSegments);
-    const double weight = weight_of(rows, i);
-    const double factor = weight * bounded_exp(-mean);
-    means[i] = mean;
-    scores[i] = factor * (lower.score + upper.score);
-    sums.score += scores[i];
-    sums.width += weight * (width_power_ == 0 ? mean : bounded_exp(width_power_ * mean));
-    const auto write = [&](MutableMatrixView out, const SplineBasis& below, const SplineBasis& above) {
-      if (out.empty()) return;
-      double* const row = out.data() + i * columns;
-      for (std::size_t k = 0; k < kSplineSegments; ++k) {
-        row[k] = factor * (sides_ == 1 ? below[k] + above[k] : below[k]);
-        if (sides_ == 2) row[kSplineSegments + k] = factor * above[k];
-      }
-    };
-    write(gradient, lower.gradient, upper.gradient);
-    write(hessian, lower.hessian, upper.hessian);
+  LaneSum score_sum;
+  LaneSum width_sum;
+  double widths[SideBlock::kRows];
+  for (std::size_t first = 0; first < n; first += SideBlock::kRows) {
+    const std::size_t count = std::min(SideBlock::kRows, n - first);
+    score_block(levels_,
+                {.residuals = rows.residuals.data() + first,
+                 .weights = rows.weights.empty() ? nullptr : rows.weights.data() + first,
+                 .parameters = parameters.data() + first * columns,
+                 .n = count,
+                 .columns = columns,
+                 .width_power = width_power_},
+                {.means = means.data() + first,
+                 .scores = scores.data() + first,
+                 .widths = widths,
+                 .gradient = gradient.empty() ? nullptr : gradient.data() + first * columns,
+                 .hessian = hessian.empty() ? nullptr : hessian.data() + first * columns});
+    score_sum.add(scores.data() + first, count);
+    width_sum.add(widths, count);
   }
-  return sums;
+  return {static_cast<double>(n), total_of(rows.weights, n), width_sum.total(), score_sum.total()};
 }
 
 void DistributionObjective::finish(const ResidualRows& rows, const DistributionSums& sums,
@@ -152,17 +255,19 @@ void DistributionObjective::finish(const ResidualRows& rows, const DistributionS
   const std::size_t columns = parameter_count();
   const double share = 1 / static_cast<double>(columns);
   const double minimum = kMinCurvature / sums.rows;
+  const double per_score = 1 / sums.score;
+  const double per_weight = 1 / sums.weight;
   for (std::size_t i = 0; i < means.size(); ++i) {
     const double weight = weight_of(rows, i);
     const double width =
-        width_power_ == 0 ? weight / sums.weight : weight * bounded_exp(width_power_ * means[i]) / sums.width;
-    const double score = scores[i] / sums.score;
+        width_power_ == 0 ? weight * per_weight : weight * bounded_exp(width_power_ * means[i]) / sums.width;
+    const double score = scores[i] * per_score;
     for (std::size_t j = i * columns; j < (i + 1) * columns; ++j) {
-      gradient.data()[j] = gradient.data()[j] / sums.score + share * (width - score);
+      gradient.data()[j] = gradient.data()[j] * per_score + share * (width - score);
       if (hessian.empty()) continue;
       // As in the scale family, half of the curvature of the second term is its expectation.
-      const double through_mean = share * (width_power_ * width + 0.5 * (score + weight / sums.weight));
-      hessian.data()[j] = std::max(hessian.data()[j] / sums.score + through_mean, minimum);
+      const double through_mean = share * (width_power_ * width + 0.5 * (score + weight * per_weight));
+      hessian.data()[j] = std::max(hessian.data()[j] * per_score + through_mean, minimum);
     }
   }
 }

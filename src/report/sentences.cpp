@@ -199,10 +199,7 @@ std::vector<std::size_t> lowest_bins(std::span<const Bin> bins, std::size_t max)
 
 std::string goal_name(const GoalReport& goal) {
   if (goal.goal == "fixed") return "one width";
-  if (goal.goal == Goal::by_default().to_string()) {
-    return goal.score_transform == "exp" ? "balanced (default)" : "balanced (" + goal.score_transform + ")";
-  }
-  const bool named = goal.goal == "even" || goal.goal == "narrow";
+  const bool named = goal.goal == "balanced" || goal.goal == "even" || goal.goal == "narrow";
   return (named ? "" : "goal ") + goal.goal + " (" + goal.score_transform + ")";
 }
 

@@ -62,7 +62,7 @@ struct Mean {
 
 // ---- models
 
-/// The name of a goal in reports: "one width", "balanced (default)", "even (spline)", "goal 0.5 (exp)".
+/// The name of a goal in reports: "one width", "balanced (shortest)", "goal 0.5 (exp)".
 [[nodiscard]] std::string goal_name(const GoalReport& goal);
 
 /// Whether a model was fitted to predictions as given, whose model may have seen the rows.

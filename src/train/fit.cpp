@@ -43,7 +43,7 @@ void accept_exact_predictions(const FittingRows& rows, const FitTable& table, bo
   if (!may_be_exact) internal::refuse_exact_predictions(table);
   goals = {.chosen = goals.fixed,
            .two_sided = std::nullopt,
-           .distribution = std::nullopt,
+           .central = std::nullopt,
            .fixed = goals.fixed,
            .other = std::nullopt};
   report.warnings.emplace_back("every prediction equals the outcome, so there is no error to learn from");
@@ -63,7 +63,7 @@ bool has_better_sides(const Candidate& two_sided, const Candidate& symmetric, do
                  : internal::has_smaller_score(two_sided, symmetric, 0);
 }
 
-/// Train the chosen goal, with one side or two, or with the distribution of the error.
+/// Train the chosen goal, with one side or two, or with the shortest or the central intervals of a distribution.
 Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdout_rows) {
   Candidate chosen = holdout.try_out(goals.chosen);
   const double gain = min_gain(holdout_rows);
@@ -71,9 +71,9 @@ Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdo
     Candidate two_sided = holdout.try_out(*goals.two_sided);
     if (has_better_sides(two_sided, chosen, gain)) chosen = std::move(two_sided);
   }
-  if (goals.distribution) {
-    Candidate distribution = holdout.try_out(*goals.distribution);
-    if (internal::has_smaller_score(distribution, chosen, 1)) return distribution;
+  if (goals.central) {
+    Candidate central = holdout.try_out(*goals.central, chosen.trained);
+    if (internal::has_smaller_score(central, chosen, 1)) chosen = std::move(central);
   }
   return chosen;
 }
@@ -81,7 +81,7 @@ Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdo
 /// A report that has only the numbers of rows.
 FitReport report_of(const Splits& splits) {
   FitReport report;
-  report.fit_rows = splits.fitting_rows();
+  report.fit_rows = splits.seen_rows();
   report.holdout_rows = splits.holdout_rows();
   report.calibration_rows = splits.calibration_rows();
   return report;
@@ -141,9 +141,10 @@ std::shared_ptr<const RowFunction> learnt_weights(const FitTable& table, const F
 }
 
 /// How the model was made, for its file.
-std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitTable& table, const BaseTrainer* base,
-                                            const LocalizerTrainer* localizer, const FitOptions& options,
-                                            const std::string& settings, const Workers& workers) {
+std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitTable& table, const Splits& splits,
+                                            const BaseTrainer* base, const LocalizerTrainer* localizer,
+                                            const FitOptions& options, const std::string& settings,
+                                            const Workers& workers) {
   std::map<std::string, std::string> notes{
       {"goal", goal.goal.to_string()}, {"seed", std::to_string(options.seed)}, {"options", settings}};
   workers.add_note(notes);
@@ -152,7 +153,7 @@ std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitT
     notes["base"] = std::string(base->name());
     notes["base_engine"] = base->engine();
     notes["base_options"] = base->settings();
-    notes["folds"] = std::to_string(options.folds);
+    notes["folds"] = std::to_string(splits.folds().count);
   } else {
     notes[kTrainedWith] = table.cv_predictions.empty() ? "predictions of the deployed model" : kCrossValidated;
   }
@@ -169,15 +170,17 @@ std::map<std::string, std::string> notes_of(const ResolvedGoal& goal, const FitT
 
 /// Plan the steps of a fit by split calibration, in their order. The guesses of their times are proportional to the
 /// rows and columns, and the factors are those of the trainers of trees.
-void plan_steps(const FitTable& table, const Splits& splits, const FitOptions& options, const Goals& goals,
-                ProgressSteps& steps) {
+void plan_steps(const FitTable& table, const Splits& splits, const Goals& goals, ProgressSteps& steps) {
   using Length = ProgressSteps::Length;
   constexpr double kBase = 2e-6;       // seconds per value of the table to train the base model
   constexpr double kLocalizer = 2e-6;  // to train a localizer until it stops
-  const auto values = static_cast<double>(splits.fitting().rows.size() * (table.rows.x.columns() + 1));
+  const auto columns = static_cast<double>(table.rows.x.columns() + 1);
+  const double values = columns * static_cast<double>(splits.learning().rows.size());
   if (internal::given_predictions(table).empty()) {
-    steps.plan("base", kBase * values * static_cast<double>(options.folds - 1));
-    steps.plan("base", kBase * values);
+    const double seconds = kBase * columns * static_cast<double>(splits.fitting().rows.size());
+    const std::size_t folds = splits.folds().count;
+    steps.plan("base", seconds * static_cast<double>(std::max<std::size_t>(folds - 1, 1)));
+    if (folds != kOneSplit) steps.plan("base", seconds);
   }
   if (table.shift_to.rows() > 0) steps.plan("weights", kLocalizer * values);
   const auto train = [&](const ResolvedGoal& goal) {
@@ -185,9 +188,9 @@ void plan_steps(const FitTable& table, const Splits& splits, const FitOptions& o
   };
   train(goals.chosen);
   if (goals.two_sided) train(*goals.two_sided);
-  if (goals.distribution) train(*goals.distribution);
   if (goals.other) train(*goals.other);
-  if (goals.chosen.objective != nullptr) steps.plan("localizer on all rows", kLocalizer * values);
+  if (goals.chosen.objective != nullptr && Holdout::retrains(splits.learning_rows()))
+    steps.plan("localizer on all rows", kLocalizer * values);
 }
 
 /// What every step of one fit reads.
@@ -217,7 +220,7 @@ FitResult fit_split(const FitTable& table, const Splits& splits, const Setting& 
   const FittingCategories categories(table, splits, workers);
   const FitTable& encoded = categories.table();
   ProgressSteps steps(progress);
-  plan_steps(table, splits, options, goals, steps);
+  plan_steps(table, splits, goals, steps);
   const FittingRows rows = internal::fit_base_model(encoded, splits, base, steps);
   FitReport report = report_of(splits);
   const bool may_cross = internal::combination_of(given, workers).add(Choice::kCrossCalibration).refusal().empty();
@@ -261,10 +264,10 @@ FitResult fit_split(const FitTable& table, const Splits& splits, const Setting& 
                  .calibration = {},
                  .guarantee = options.guarantee,
                  .fit_residuals = internal::fit_residuals(rows, splits, workers),
-                 .fit_rows = splits.fitting_rows(),
+                 .fit_rows = splits.seen_rows(),
                  .fit_sketch = internal::sketch_of(encoded, splits.seen(), workers),
-                 .notes = notes_of(chosen.goal, table, rows.trainer != nullptr ? rows.trainer.get() : base, localizer,
-                                   options, settings, workers)});
+                 .notes = notes_of(chosen.goal, table, splits, rows.trainer != nullptr ? rows.trainer.get() : base,
+                                   localizer, options, settings, workers)});
   Model model = internal::calibrate(fitted, encoded, splits, workers, options.seed, report.warnings);
   report.effective_rows = model.parts().calibration.effective_rows();
   if (std::string warning = weights_warning(model); !warning.empty()) report.warnings.push_back(std::move(warning));
@@ -303,6 +306,9 @@ FitResult fit(const FitTable& table, const BaseTrainer* base, const LocalizerTra
   const bool cross = chosen.calibration == CalibrationMethod::kCross;
   if (!cross && chosen.folds == kFoldPerRow) {
     throw Error(ErrorCode::kInvalidArgument, "fit: folds 'all' needs cross-calibration (calibration 'cross')");
+  }
+  if (cross && chosen.folds == kOneSplit) {
+    throw Error(ErrorCode::kInvalidArgument, "fit: cross-calibration (calibration 'cross') needs at least 2 folds");
   }
   const Setting setting{base, localizer, shift, chosen, progress, workers, table};
   const auto fit_rows = [&](const FitTable& rows) {

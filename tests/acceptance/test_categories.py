@@ -38,7 +38,7 @@ def split(name, folder):
 
 
 def evaluated(folder, target, *options):
-    fit = ["fit", "fit.csv", "--target", target, "--base", "trees", "--no-compare", *options]
+    fit = ["fit", "fit.csv", "--target", target, "--base", "trees", *options]
     widthwise(folder, *fit, "-o", "model.safetensors")
     report = json.loads(widthwise(folder, "evaluate", "model.safetensors", "test.csv", "--json").stdout)
     return report["levels"][0]

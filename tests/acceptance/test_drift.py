@@ -26,7 +26,7 @@ def bikes(data_folder, run, tmp_path_factory):
         (folder / f"{name}.csv").write_text("\n".join([header, *rows]) + "\n")
     model = folder / "bikes.safetensors"
     run("fit", folder / "fit.csv", "--target", about["target"], "--base", "trees", "--calibration-size", 0,
-        "--no-compare", "--threads", 1, "-o", model)  # fmt: skip
+        "--threads", 1, "-o", model)  # fmt: skip
     run("calibrate", model, folder / "calibrate.csv")
     return model, folder / "stream.csv"
 

@@ -20,7 +20,7 @@ def test_hot_reloads_under_load_give_the_same_bits_in_flat_memory(run, tmp_path)
     for seed in (1, 2):
         pyarrow.parquet.write_table(table(800, seed).drop_columns("f"), tmp_path / f"{seed}.parquet")
         models.append(tmp_path / f"{seed}.safetensors")
-        run("fit", tmp_path / f"{seed}.parquet", "--target", "y", "--base", "trees", "--no-compare", "-o", models[-1])
+        run("fit", tmp_path / f"{seed}.parquet", "--target", "y", "--base", "trees", "-o", models[-1])
     load = required_path("WIDTHWISE_LOAD")
     done = subprocess.run(
         [load, *models, str(SECONDS / 2), str(THREADS)],

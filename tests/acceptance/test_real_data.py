@@ -69,7 +69,7 @@ def results(request, data_folder, run, tmp_path_factory):
             "--base",
             "trees",
             *GOALS[goal],
-            "--no-compare",
+            
             "--threads",
             1,
             "-o",

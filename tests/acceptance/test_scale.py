@@ -21,7 +21,7 @@ def test_millions_of_rows_of_parquet_need_less_than_a_gigabyte(program, run, tmp
 
     pyarrow.parquet.write_table(batch(5000), tmp_path / "fit.parquet")
     model = tmp_path / "model.safetensors"
-    options = "--target y --prediction f --goal narrow --no-compare"
+    options = "--target y --prediction f --goal narrow"
     run("fit", tmp_path / "fit.parquet", *options.split(), "-o", model)
     big = tmp_path / "big.parquet"
     with pyarrow.parquet.ParquetWriter(big, batch(0).schema) as writer:

@@ -41,7 +41,7 @@ def models(run, new, tmp_path_factory):
     for seed in (1, 2):
         file = folder / f"{seed}.safetensors"
         pyarrow.parquet.write_table(homes(1200, seed), folder / "fit.parquet")
-        options = ["--target", "price", "--base", "trees", "--no-compare", "--outcome-range", "0,"]
+        options = ["--target", "price", "--base", "trees", "--outcome-range", "0,"]
         run("fit", folder / "fit.parquet", *options, "-o", file)
         run("predict", file, folder / "new.parquet", "--level", "0.9", "-o", folder / "out.parquet")
         out = pyarrow.parquet.read_table(folder / "out.parquet")

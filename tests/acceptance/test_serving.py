@@ -39,7 +39,7 @@ def test_a_program_without_engines_gives_the_same_intervals(how, run, serve, tmp
     new = table(500, 2)
     pyarrow.parquet.write_table(new, tmp_path / "new.parquet")
     model = tmp_path / "model.safetensors"
-    run("fit", tmp_path / "fit.parquet", "--target", "y", *how, "--no-compare", "-o", model)
+    run("fit", tmp_path / "fit.parquet", "--target", "y", *how, "-o", model)
     run("predict", model, tmp_path / "new.parquet", "--level", "0.9", "-o", tmp_path / "out.parquet")
     out = pyarrow.parquet.read_table(tmp_path / "out.parquet")
 

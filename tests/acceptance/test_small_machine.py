@@ -64,7 +64,7 @@ def big(tmp_path_factory):
 
 
 def fit_command(program, table, model):
-    options = "--target y --base trees --base-options rounds=20 --localizer-options max_rounds=20 --no-compare"
+    options = "--target y --base trees --base-options rounds=20 --localizer-options max_rounds=20"
     return [program, "fit", table, *options.split(), "-o", model]
 
 

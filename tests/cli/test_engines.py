@@ -61,7 +61,7 @@ def test_no_code_in_the_current_folder_is_run(tables, tmp_path, variable):
     poison(folder, marker)
     shutil.copy(tables / "train.csv", folder)
     program = Program(folder)
-    outcome = program(*FIT, "--no-compare", "-o", "x.safetensors", environment={"PYTHONPATH": variable})
+    outcome = program(*FIT, "-o", "x.safetensors", environment={"PYTHONPATH": variable})
     assert not marker.exists(), f"run: {marker.read_text()}"
     if "XGBoost not found" in outcome.err:
         pytest.skip("python3 has no package xgboost")

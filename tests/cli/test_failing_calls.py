@@ -76,7 +76,7 @@ def test_every_write_that_fails_leaves_a_whole_file(tables, tmp_path, name, call
 
 # ---- threads
 
-TRAIN = ["--target", "price", "--threads", "2", "--no-compare", "--base", "trees", "--base-options", "rounds=5"]
+TRAIN = ["--target", "price", "--threads", "2", "--base", "trees", "--base-options", "rounds=5"]
 THREADED = {
     "csv": ["predict", "homes.safetensors", "fresh.csv", "-o", "OUT.csv"],
     "gzip": ["predict", "homes.safetensors", "fresh.csv", "-o", "OUT.csv.gz"],

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from conftest import Program, read, write
 
-QUICK = ["--threads", "1", "--localizer-options", "max_rounds=60", "--no-compare"]
+QUICK = ["--threads", "1", "--localizer-options", "max_rounds=60"]
 
 
 def make_rows(rows, seed):

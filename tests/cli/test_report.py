@@ -13,7 +13,7 @@ from conftest import Program, make_table, write
 
 DATA, USAGE = 1, 2
 
-QUICK = ["--threads", "2", "--localizer-options", "max_rounds=20", "--no-compare"]
+QUICK = ["--threads", "2", "--localizer-options", "max_rounds=20"]
 EVIL = '<script>alert("1")</script> & co'
 
 

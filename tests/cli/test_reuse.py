@@ -66,7 +66,7 @@ def test_merge_finds_rows_that_parts_have_in_common(homes, model, tmp_path):
 
 def test_merge_refuses_parts_of_rows_that_fitted(homes, model, tmp_path):
     # Emitted with a model that was fitted without these rows but has the same scores, like a program without sketches.
-    homes(*FIT, "--calibration-size", "0", "--no-compare", "-o", tmp_path / "all.safetensors")
+    homes(*FIT, "--calibration-size", "0", "-o", tmp_path / "all.safetensors")
     train = read(homes.folder / "train.csv")
     for i in range(4):
         write(train.slice(20 * i, 20), tmp_path / f"{i}.csv")  # too few to be detected separately

@@ -118,7 +118,7 @@ def test_a_misspelt_key_suggests_the_nearest(folder):
 
 def test_a_part_of_another_model_is_refused(folder):
     write(make_table(1000, 13), folder.folder / "train.csv")
-    assert folder(*FIT, "--no-compare", "--seed", "5", "-o", "other.safetensors").code == 0
+    assert folder(*FIT, "--seed", "5", "-o", "other.safetensors").code == 0
     folder.ok("calibrate", "other.safetensors", "shard1.csv", "--key", "id", "--emit", "other.shard")
     message = folder.fails(DATA, "merge", "homes.safetensors", "other.shard")
     assert message.startswith("widthwise merge: other.shard: found scores of another model (fingerprint ")

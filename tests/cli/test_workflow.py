@@ -53,8 +53,8 @@ def test_the_same_fit_gives_the_same_bytes(homes):
 
 
 def test_features_are_chosen_by_name(homes):
-    assert homes(*FIT, "--features", "b", "--no-compare", "--json", "-o", "f.safetensors").json["features"] == ["b"]
-    report = homes(*FIT, "--exclude", "rooms,city", "--no-compare", "--json", "-o", "f.safetensors").json
+    assert homes(*FIT, "--features", "b", "--json", "-o", "f.safetensors").json["features"] == ["b"]
+    report = homes(*FIT, "--exclude", "rooms,city", "--json", "-o", "f.safetensors").json
     assert (report["features"], report["left_out"], report["other"]) == (["a", "b"], [], None)
 
 
@@ -167,7 +167,7 @@ def test_a_level_that_needs_more_rows_is_a_warning_that_says_how_many(homes):
 
 
 def test_an_uncalibrated_model_is_reported_and_can_be_calibrated(homes):
-    outcome = homes(*FIT, "--calibration-size", "0", "--no-compare", "-o", "raw.safetensors")
+    outcome = homes(*FIT, "--calibration-size", "0", "-o", "raw.safetensors")
     assert outcome.code == 0 and "the model is not calibrated, so its intervals are infinite" in outcome.err
     homes.ok("calibrate", "raw.safetensors", "fresh.csv")
     assert homes.ok("inspect", "raw.safetensors", "--json").json["calibration"]["rows_seen"] == 2000
@@ -175,7 +175,7 @@ def test_an_uncalibrated_model_is_reported_and_can_be_calibrated(homes):
 
 def test_the_range_cuts_intervals(homes):
     minimum = min(read(homes.folder / "train.csv")["price"].to_pylist())
-    homes(*FIT, "--outcome-range", f"{minimum!r},", "--no-compare", "-o", "cut.safetensors")
+    homes(*FIT, "--outcome-range", f"{minimum!r},", "-o", "cut.safetensors")
     homes.ok("predict", "cut.safetensors", "test.csv", "--level", "0.99", "-o", "cut.csv")
     assert min(read(homes.folder / "cut.csv")["lower_0.99"].to_pylist()) == minimum
 
@@ -246,7 +246,7 @@ def test_no_engine_is_loaded_at_the_start(homes):
 
 
 def test_a_net_as_localizer_or_a_plain_word_why_not(homes):
-    outcome = homes(*FIT, "--localizer", "net", "--no-compare", "-o", "net.safetensors")
+    outcome = homes(*FIT, "--localizer", "net", "-o", "net.safetensors")
     if outcome.code == 2:
         assert outcome.err.splitlines()[-1] == (
             "widthwise fit: the localizer 'net' is not in this build; configure with -DWIDTHWISE_TORCH=ON or use the "

@@ -46,7 +46,7 @@ class Fit:
 @pytest.mark.parametrize("goal", ["even", "narrow"])
 def test_a_killed_worker_stops_the_others_and_the_same_command_resumes(goal, tmp_path):
     table = write_table(tmp_path / "rows.parquet", 20_000)
-    options = ("--goal", goal, "--no-compare")
+    options = ("--goal", goal)
     undisturbed = tmp_path / "undisturbed"
     started = time.monotonic()
     assert Fit(table, undisturbed, options=options).end()[0] == [0, 0]
@@ -131,7 +131,7 @@ def test_a_constant_shard_is_fitted_with_the_others(table, tmp_path):
     constant = tmp_path / "constant.parquet"
     columns = {"a": 1.0, "b": 2.0, "c": 3.0, "f": 3.0, "y": 3.5}
     parquet.write_table(pa.table({name: [value] * 300 for name, value in columns.items()}), constant)
-    codes, errors = Fit([table, constant], tmp_path / "model", options=("--goal", "0.85", "--no-compare")).end()
+    codes, errors = Fit([table, constant], tmp_path / "model", options=("--goal", "0.85")).end()
     assert codes == [0, 0], errors
 
 

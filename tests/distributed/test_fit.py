@@ -9,7 +9,7 @@ from programs import fit_with_workers, required_path, run_program, worker_option
 from pyarrow import csv, parquet
 from workers import FULL, fit_words, run_workers, write_table
 
-ROUNDS = ["--goal", "narrow", "--no-compare"]
+ROUNDS = ["--goal", "narrow"]
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])
@@ -33,7 +33,7 @@ def fit(world, *words):
 
 def test_workers_train_the_base_model(table, tmp_path):
     model = tmp_path / "model"
-    out = fit(2, table, "--target", "y", "--base", "trees", "--goal", "0.85", "--no-compare", "-o", model)
+    out = fit(2, table, "--target", "y", "--base", "trees", "--goal", "0.85", "-o", model)
     assert "fitted on" in out
     assert run_program("inspect", model, "--json")["notes"]["workers"] == "2"
     assert run_program("evaluate", model, table, "--json")["rows"] == 4000
@@ -103,7 +103,7 @@ def test_casp_is_as_narrow_as_in_one_process(goal, data_folder, tmp_path):
     def mean_width(world):
         model = tmp_path / "model"
         words = [tmp_path / "fit.parquet", "--target", target, "--prediction", "prediction", "--goal", goal]
-        words += ["--no-compare", "--calibration-size", 0, "-o", model]
+        words += ["--calibration-size", 0, "-o", model]
         fit(world, *words) if world else run_program("fit", *words)
         run_program("calibrate", model, tmp_path / "calibrate.parquet")
         return run_program("evaluate", model, tmp_path / "test.parquet", "--json")["levels"][0]["mean_width"]

@@ -44,7 +44,7 @@ def test_our_rows_are_valid_and_nested(split):
 
 def test_the_mean_of_a_localizer_with_itself_is_that_localizer(split):
     for two_sided in (False, True):
-        localizer = Localizer(goal="narrow", two_sided=two_sided, n_jobs=1, compare=False)
+        localizer = Localizer(goal="narrow", two_sided=two_sided, n_jobs=1)
         localizer.fit(split.X_fit, split.y_fit, split.oof)
         averaged = ours.averaged_intervals(split, localizer, localizer)
         assert averaged == pytest.approx(ours.intervals_of(split, localizer), abs=1e-9)

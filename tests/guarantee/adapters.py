@@ -137,7 +137,7 @@ def trained_localizer(transform, goal, two_sided, fit):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of few rows
         options = {"score_transform": transform, "goal": goal, "two_sided": two_sided}
-        return Localizer(**options, n_jobs=1, compare=False).fit(*fit.arguments)
+        return Localizer(**options, n_jobs=1).fit(*fit.arguments)
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def weighted_predictor(fit):
     """A model with weights that is not calibrated."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of few rows
-        model = WidthwiseRegressor(calibration_size=0, random_state=0, n_jobs=1, compare=False)
+        model = WidthwiseRegressor(calibration_size=0, random_state=0, n_jobs=1)
         model.fit(fit.X, fit.y, y_pred=fit.prediction, weights=np.ones_like(fit.y))
     return model.predictor_
 
@@ -405,7 +405,7 @@ class CommandLine:
             *goal,
             "--threads",
             1,
-            "--no-compare",
+            
         ]
         self.run(*words, *options, *self.options, *self.roles(rows), *self.predictions(), "-o", model)
 

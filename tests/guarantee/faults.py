@@ -142,7 +142,7 @@ class ScoresOfAnotherLocalizer(Python):
 def another_localizer():
     random = np.random.default_rng(3)
     X = random.random((200, 2))
-    localizer = Localizer(score_transform="exp", n_jobs=1, compare=False)
+    localizer = Localizer(score_transform="exp", n_jobs=1)
     return localizer.fit(X, X[:, 0] + 100 * random.standard_normal(200), X[:, 0])
 
 

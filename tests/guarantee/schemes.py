@@ -37,7 +37,7 @@ def quiet(function):
 @quiet
 def clustered_localizer(fit):
     """A localizer that was trained with every row as a cluster."""
-    localizer = Localizer(n_jobs=1, compare=False, cluster_coverage="clusters")
+    localizer = Localizer(n_jobs=1, cluster_coverage="clusters")
     return localizer.fit(*fit.arguments, clusters=np.arange(len(fit)))
 
 
@@ -149,7 +149,7 @@ def as_pairs(rows):
 @quiet
 def pair_predictor(fit):
     """A model of lower and upper quantiles that is not calibrated."""
-    model = WidthwiseRegressor(calibration_size=0, random_state=0, n_jobs=1, compare=False)
+    model = WidthwiseRegressor(calibration_size=0, random_state=0, n_jobs=1)
     return model.fit(fit.X, fit.y, y_pred=as_pairs(fit)).predictor_
 
 
@@ -230,7 +230,7 @@ def as_frame(rows):
 @functools.cache
 @quiet
 def frame_localizer(fit):
-    return Localizer(n_jobs=1, compare=False).fit(as_frame(fit), fit.y, fit.prediction)
+    return Localizer(n_jobs=1).fit(as_frame(fit), fit.y, fit.prediction)
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def test_labels_of_calibration_rows_are_unknown_to_the_estimator():
         effects = random.normal(size=100_000)
         X, y = rows(random, effects, 400)
         model = WidthwiseRegressor(
-            estimator, score_transform="identity", calibration_size=0.25, cv=2, random_state=0, n_jobs=1, compare=False
+            estimator, score_transform="identity", calibration_size=0.25, cv=2, random_state=0, n_jobs=1
         ).fit(X, y)
         new_X, new_y = rows(random, effects, 1000)
         _, intervals = model.predict_interval(new_X, 0.9)

@@ -146,7 +146,7 @@ def test_clusters_that_fitted_are_refused(size, replace):
     known = Patients(rng, 60, "k")
     options = {} if size is None else {"calibration_size": size}
     tree = DecisionTreeRegressor(min_samples_leaf=5, random_state=0)
-    model = WidthwiseRegressor(tree, score_transform="identity", random_state=0, n_jobs=1, compare=False, **options)
+    model = WidthwiseRegressor(tree, score_transform="identity", random_state=0, n_jobs=1, **options)
     X, y, clusters = known.visits(20)
     model.fit(X, y, clusters=clusters)
     before = model.predictor_.calibration.rows_seen

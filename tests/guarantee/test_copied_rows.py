@@ -46,7 +46,6 @@ def covered(take, duplicates, estimator, calibration="split"):
             cv=4,
             random_state=repetition,
             n_jobs=1,
-            compare=False,
             duplicates=duplicates,
         )
         with warnings.catch_warnings():
@@ -88,4 +87,4 @@ def test_equal_rows_of_discrete_data_are_separate_observations():
         X, y = random.integers(0, 4, (300, 2)).astype(float), random.integers(0, 8, 300).astype(float)
         with warnings.catch_warnings():
             warnings.simplefilter("error")
-            WidthwiseRegressor(LinearRegression(), score_transform="identity", n_jobs=1, cv=2, compare=False).fit(X, y)
+            WidthwiseRegressor(LinearRegression(), score_transform="identity", n_jobs=1, cv=2).fit(X, y)

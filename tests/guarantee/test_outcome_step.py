@@ -22,7 +22,7 @@ def split(step, groups=None, clusters=None, **options):
     """Intervals and outcomes of new rows, and the predictor."""
     random = np.random.default_rng(3)
     (X, y, f), (X_cal, y_cal, f_cal), (X_new, y_new, f_new) = (rows(random, n) for n in (400, 300, 1000))
-    localizer = Localizer(n_jobs=1, compare=False, score_transform="exp", outcome_step=step, **options)
+    localizer = Localizer(n_jobs=1, score_transform="exp", outcome_step=step, **options)
     number = np.arange(400)
     localizer.fit(X, y, f, **({} if clusters is None else {"clusters": 10_000 + number}))
     arguments, new = {}, {}

@@ -37,7 +37,7 @@ def draw(random, population, n):
 @pytest.mark.parametrize("options", [{"score_transform": "identity"}, {"score_transform": "exp", "two_sided": True}])
 def test_outcomes_are_uniform_over_the_quantiles(population, options):
     random = np.random.default_rng(1)
-    localizer = Localizer(random_state=0, n_jobs=1, compare=False, **options).fit(*draw(random, population, 500))
+    localizer = Localizer(random_state=0, n_jobs=1, **options).fit(*draw(random, population, 500))
     X, y, y_pred = draw(random, population, (CELLS - 1) * REPETITIONS)
     groups = np.repeat(np.arange(REPETITIONS), CELLS - 1)
     predictor = Predictor(localizer, localizer.calibrate(X, y, y_pred, groups=groups))

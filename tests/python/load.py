@@ -49,7 +49,7 @@ def tables(X):
 
 class Load:
     def __init__(self, folder):
-        localizer = Localizer(n_jobs=1, compare=False).fit(*rows(0, 1000))
+        localizer = Localizer(n_jobs=1).fit(*rows(0, 1000))
         self.predictors = [Predictor(localizer, localizer.calibrate(*rows(seed, 300))) for seed in (1, 2)]
         self.localizer = localizer
         self.X, self.y, self.f = rows(3)

@@ -188,7 +188,7 @@ def test_weak_categories_are_named_in_evaluations_and_pages():
 
 def test_a_column_of_any_kind_may_be_tested():
     X, y, f = TEST
-    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False)
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1)
     numbers = X.drop(columns="city")
     half = len(X) // 2
     model.fit(numbers[:half], y[:half])

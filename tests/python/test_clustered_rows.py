@@ -97,14 +97,14 @@ def test_a_splitter_that_separates_clusters_is_refused():
 def test_every_path_counts_clusters(fitted):
     """An estimator, the base model, given predictions and a localizer: the same quantile of clusters."""
     rows, more, new = frame(60, 2), frame(40, 3), frame(30, 4)
-    trees = WidthwiseRegressor(random_state=0, n_jobs=1, compare=False, base_options={"rounds": 5})
+    trees = WidthwiseRegressor(random_state=0, n_jobs=1, base_options={"rounds": 5})
     trees.fit(rows[["x"]], rows["y"], clusters=rows["patient"])
     given = regressor(estimator=None).set_params(estimator=None)
     given.fit(rows[["x"]], rows["y"], y_pred=rows["x"], clusters=rows["patient"])
     for model in (fitted, trees, given):
         assert model.predictor_._model.cluster == "patient"
         assert model.predictor_.calibration.clusters in (15, 25)
-    localizer = Localizer(score_transform="identity", n_jobs=1, compare=False)
+    localizer = Localizer(score_transform="identity", n_jobs=1)
     localizer.fit(rows[["x"]], rows["y"], rows["x"], clusters=rows["patient"])
     calibration = localizer.calibrate(more[["x"]], more["y"], more["x"], clusters=more["patient"])
     assert calibration.clusters == 40
@@ -256,7 +256,7 @@ def visits(patients: int, seed: int) -> pandas.DataFrame:
 
 def test_sizes_of_clusters_widen_intervals():
     rows, more, new = visits(60, 1), visits(60, 2), visits(40, 3)
-    localizer = Localizer(score_transform="identity", n_jobs=1, compare=False, max_cluster_size=80)
+    localizer = Localizer(score_transform="identity", n_jobs=1, max_cluster_size=80)
     localizer.fit(rows[["x"]], rows["y"], rows["x"], clusters=rows["patient"])
     calibration = localizer.calibrate(more[["x"]], more["y"], more["x"], clusters=more["patient"])
     predictor = Predictor(localizer, calibration)
@@ -367,9 +367,9 @@ def test_a_localizer_refuses_its_clusters_if_it_learnt_from_them():
     rng = np.random.default_rng(0)
     rows, more = frame(40, 13), frame(40, 13)
     more["x"], more["y"] = more["x"] + 0.01, more["y"] + rng.normal(size=len(more))
-    learnt = Localizer(n_jobs=1, compare=False, localizer_options={"max_rounds": 3})
+    learnt = Localizer(n_jobs=1, localizer_options={"max_rounds": 3})
     learnt.fit(rows[["x"]], rows["y"], rows["x"], clusters=rows["patient"])
-    given = Localizer(score_transform="identity", n_jobs=1, compare=False)
+    given = Localizer(score_transform="identity", n_jobs=1)
     given.fit(rows[["x"]], rows["y"], y_pred_cv=rows["x"], clusters=rows["patient"])
     for localizer in (learnt, given):
         with pytest.raises(ValueError, match="40 clusters of these rows, in 'patient', were used to fit the model"):
@@ -378,7 +378,7 @@ def test_a_localizer_refuses_its_clusters_if_it_learnt_from_them():
         with pytest.raises(ValueError, match="1 cluster of these rows"):
             Predictor(localizer, scores)
     # Predictions of a deployed model that has not seen the rows, and one width: nothing was learnt from the clusters.
-    plain = Localizer(score_transform="identity", n_jobs=1, compare=False)
+    plain = Localizer(score_transform="identity", n_jobs=1)
     plain.fit(rows[["x"]], rows["y"], rows["x"], clusters=rows["patient"])
     assert plain.calibrate(more[["x"]], more["y"], more["x"], clusters=more["patient"]).clusters == 40
 

@@ -18,7 +18,7 @@ csv = pytest.importorskip("pyarrow.csv")
 # Earlier versions of pyarrow read views from Parquet as text, so the copied column has another type.
 VIEW = pa.string_view() if int(pa.__version__.partition(".")[0]) >= 21 else pa.string()
 N_ROWS = 1000
-FIT = ["--target", "y", "--base", "trees", "--base-options", "rounds=10", "--no-compare"]
+FIT = ["--target", "y", "--base", "trees", "--base-options", "rounds=10"]
 
 
 @pytest.fixture(scope="module")

@@ -117,11 +117,11 @@ def test_masked_features_are_missing():
     hidden = np.ma.array(grown, mask=np.zeros(grown.shape, dtype=bool))
     hidden[::2, 2] = np.ma.masked
     as_nan = hidden.filled(np.nan)
-    fitted = Localizer(n_jobs=1, compare=False).fit(hidden, Y, F)
+    fitted = Localizer(n_jobs=1).fit(hidden, Y, F)
     assert np.array_equal(fitted.parameters(hidden, F), fitted.parameters(as_nan, F))
     assert not np.array_equal(fitted.parameters(hidden, F), fitted.parameters(hidden.data, F))
     assert np.array_equal(
-        Localizer(n_jobs=1, compare=False).fit(as_nan, Y, F).parameters(as_nan, F), fitted.parameters(as_nan, F)
+        Localizer(n_jobs=1).fit(as_nan, Y, F).parameters(as_nan, F), fitted.parameters(as_nan, F)
     )
     model = WidthwiseRegressor(n_jobs=1, random_state=0, cv=2).fit(hidden, Y)
     assert np.array_equal(model.predict(hidden), model.predict(as_nan))

@@ -45,7 +45,7 @@ def fitted():
 
 @functools.cache
 def predictor():
-    localizer = Localizer(score_transform="identity", n_jobs=1, compare=False)
+    localizer = Localizer(score_transform="identity", n_jobs=1)
     X = pandas.DataFrame({"x": numbers(1), "city": cities(CITIES)})
     localizer.fit(X, numbers(2), numbers(1))
     return Predictor(localizer, localizer.calibrate(X, numbers(3), numbers(1)))
@@ -130,7 +130,7 @@ def test_pyarrow_validates_its_own_tables(damage):
     with pytest.raises(ValueError, match=expected):
         fitted().predict_interval(X)
     with pytest.raises(ValueError, match=expected):
-        Localizer(n_jobs=1, compare=False).fit(X, numbers(2), numbers(1))
+        Localizer(n_jobs=1).fit(X, numbers(2), numbers(1))
     model = predictor()._model
     with pytest.raises(ValueError, match=expected):
         _batches.Intervals.of(predictor(), 0.9, None).columns(model, X.append_column("prediction", X["x"]))

@@ -20,7 +20,7 @@ def skewed(n, seed):
 
 @pytest.fixture(scope="module")
 def localizer():
-    return Localizer(goal="even", random_state=0, n_jobs=1, compare=False).fit(*skewed(6000, 1))
+    return Localizer(goal="even", random_state=0, n_jobs=1).fit(*skewed(6000, 1))
 
 
 def test_even_learns_the_distribution_where_errors_are_skewed(localizer):
@@ -41,7 +41,7 @@ def test_coverage_is_even_on_both_sides_of_the_skew_and_at_every_level(localizer
 def test_intervals_are_narrower_than_symmetric_ones(localizer):
     X_cal, y_cal, f_cal = skewed(4000, 2)
     X, _, f = skewed(4000, 3)
-    symmetric = Localizer(goal="even", random_state=0, n_jobs=1, compare=False, two_sided=False).fit(*skewed(6000, 1))
+    symmetric = Localizer(goal="even", random_state=0, n_jobs=1, two_sided=False).fit(*skewed(6000, 1))
     assert symmetric.score_transform == "exp"
     widths = {}
     for name, one in {"distribution": localizer, "symmetric": symmetric}.items():

@@ -29,7 +29,7 @@ table, target, base, rounds, transform, model_file = sys.argv[1:]
 rows = pd.read_csv(table).sample(frac=1, random_state=0)[:3000]
 X, y = rows.drop(columns=target), rows[target]
 options = {"base": base, "base_options": {"rounds": int(rounds)}, "score_transform": transform}
-model = WidthwiseRegressor(**options, random_state=0, n_jobs=1, compare=False)
+model = WidthwiseRegressor(**options, random_state=0, n_jobs=1)
 model.fit(X[:2000], y[:2000])
 model.save(model_file)
 _, intervals = model.predict_interval(X[2000:])

@@ -17,7 +17,7 @@ def rows_of(n, seed, noise=1.0):
 
 @pytest.fixture(scope="module")
 def model():
-    return WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False).fit(*rows_of(1500, 0))
+    return WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1).fit(*rows_of(1500, 0))
 
 
 @pytest.mark.parametrize(("factor", "errors"), [(2.0, "larger"), (0.4, "smaller")])
@@ -94,7 +94,7 @@ def test_groups_are_compared_with_their_own_rows():
     X, y = rows_of(3000, 0)
     noisy = rng.uniform(size=3000) < 0.2
     y[noisy] += 5 * rng.normal(size=noisy.sum())
-    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False)
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1)
     model.fit(X, y, groups=np.where(noisy, "noisy", "quiet"))
     X, y = rows_of(1000, 1)
     y += 5 * rng.normal(size=1000)
@@ -106,7 +106,7 @@ def test_groups_are_compared_with_their_own_rows():
 
 def test_a_calibration_with_weights_is_refused():
     X, y = rows_of(1000, 0)
-    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False)
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1)
     model.fit(X, y, weights=np.where(X[:, 0] > 2, 2.0, 1.0))
     with pytest.raises(ValueError, match="the calibration has weights"):
         model.evaluate(X, y, weights=np.ones(1000), in_order=True)

@@ -43,7 +43,7 @@ def rows_of(n=300):
 
 
 def regressor(estimator):
-    return WidthwiseRegressor(estimator, random_state=0, n_jobs=1, compare=False, cv=3)
+    return WidthwiseRegressor(estimator, random_state=0, n_jobs=1, cv=3)
 
 
 def check_rows(calls, number):

@@ -31,7 +31,7 @@ def frame(n: int, seed: int, shares=(0.5, 0.3, 0.2)) -> pandas.DataFrame:
 @pytest.fixture(scope="module")
 def fitted() -> WidthwiseRegressor:
     rows = frame(2000, 0)
-    return WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False).fit(
+    return WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1).fit(
         rows[["x"]], rows["y"], groups=rows["station"]
     )
 
@@ -72,12 +72,12 @@ def test_labels_are_the_same_from_every_library(fitted):
 def test_the_column_of_the_fit_is_found_in_a_table():
     rows = frame(1500, 3)
     table = rows[["x", "station"]]
-    model = WidthwiseRegressor(random_state=0, n_jobs=1, compare=False, base_options={"rounds": 5})
+    model = WidthwiseRegressor(random_state=0, n_jobs=1, base_options={"rounds": 5})
     model.fit(table, rows["y"], groups="station")
     assert model.predictor_._model.group == "station"
     by_name = model.predict_interval(table)[1]
     assert np.array_equal(by_name, model.predict_interval(table, groups=rows["station"])[1])
-    other = WidthwiseRegressor(random_state=0, n_jobs=1, compare=False, base_options={"rounds": 5})
+    other = WidthwiseRegressor(random_state=0, n_jobs=1, base_options={"rounds": 5})
     other.fit(rows[["x"]], rows["y"], groups=rows["station"])
     with pytest.raises(ValueError, match="the model has groups; pass the labels of the rows, the column 'station'"):
         other.predict_interval(rows[["x"]])
@@ -98,7 +98,7 @@ def test_integers_of_any_size_are_labels():
 
 def test_a_small_group_has_infinite_intervals_and_a_warning():
     rows = frame(2000, 4, (0.6, 0.388, 0.012))
-    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False)
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1)
     with pytest.warns(
         UserWarning, match="infinite for 1 of 3 groups, which have fewer than the 9 calibration rows .*: 7;"
     ):
@@ -119,7 +119,7 @@ def test_unknown_and_missing_labels_have_infinite_intervals(fitted):
 
 
 def test_new_rows_may_bring_new_groups():
-    copy = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False)
+    copy = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1)
     rows = frame(1000, 5)
     copy.fit(rows[["x"]], rows["y"], groups=rows["station"])
     fresh = frame(300, 6)
@@ -138,7 +138,7 @@ def test_pooled_groups_share_a_quantile():
     x = rng.uniform(0, 4, (n, 1))
     y = x[:, 0] + np.where(station == "large", 0.1, 1) * rng.normal(size=n)
     model = WidthwiseRegressor(
-        LinearRegression(), random_state=0, n_jobs=1, compare=False, pool_groups="auto", score_transform="identity"
+        LinearRegression(), random_state=0, n_jobs=1, pool_groups="auto", score_transform="identity"
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -235,7 +235,7 @@ PAIRS = ["AA, New York\\, JFK", "AA, Newark", "DL, New York\\, JFK", "DL, Newark
 @pytest.fixture(scope="module")
 def by_pair():
     rows = flights(800, 0)
-    model = WidthwiseRegressor(random_state=0, n_jobs=1, compare=False, score_transform="identity")
+    model = WidthwiseRegressor(random_state=0, n_jobs=1, score_transform="identity")
     return model.fit(rows.drop(columns="y"), rows["y"], groups=PAIR)
 
 
@@ -313,7 +313,7 @@ def test_a_row_without_one_of_the_labels_has_no_group(by_pair):
 def test_several_columns_give_the_same_model_as_their_joined_labels():
     rows = flights(400, 4)
     X = rows[["x"]]
-    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False, score_transform="identity")
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, score_transform="identity")
     one = model.fit(X, rows["y"], groups=rows[["gate", "carrier"]]).predict_interval(
         X, groups=rows[["gate", "carrier"]]
     )

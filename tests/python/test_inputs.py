@@ -342,7 +342,7 @@ def test_a_loaded_model_checks_the_columns_as_before_saving(tmp_path):
 
 
 def test_plain_arrays_get_the_intervals_of_the_general_call(rows, fresh):
-    localizer = Localizer(random_state=0, n_jobs=N_JOBS, compare=False).fit(rows.X, rows.y, y_pred=rows.y_pred)
+    localizer = Localizer(random_state=0, n_jobs=N_JOBS).fit(rows.X, rows.y, y_pred=rows.y_pred)
     predictor = Predictor(localizer, localizer.calibrate(fresh.X, fresh.y, fresh.y_pred))
     X, f = fresh.X[:7], fresh.y_pred[:7]
     expected = predictor.predict_interval(X, f, confidence_level=[LEVEL])
@@ -367,7 +367,7 @@ def test_plain_arrays_get_the_intervals_of_the_general_call(rows, fresh):
 
 
 def test_plain_arrays_are_warned_of_and_refused_as_others(rows, fresh):
-    localizer = Localizer(random_state=0, n_jobs=N_JOBS, compare=False).fit(rows.X, rows.y, y_pred=rows.y_pred)
+    localizer = Localizer(random_state=0, n_jobs=N_JOBS).fit(rows.X, rows.y, y_pred=rows.y_pred)
     few = Predictor(localizer, localizer.calibrate(fresh.X[:5], fresh.y[:5], fresh.y_pred[:5]))
     X, f = fresh.X[5:8], fresh.y_pred[5:8]
     with pytest.warns(UserWarning, match="are infinite: the level needs"):
@@ -399,7 +399,7 @@ def named():
 @pytest.fixture(scope="module")
 def plain(named):
     X, y = named
-    return WidthwiseRegressor(LinearRegression(), random_state=0, compare=False, calibration_size=30).fit(
+    return WidthwiseRegressor(LinearRegression(), random_state=0, calibration_size=30).fit(
         X[["wind"]], y
     )
 
@@ -444,7 +444,7 @@ def test_errors_of_fit_name_the_argument(named, arguments, message, is_frame):
         elif isinstance(given["groups"], list):
             message = "^X has 60 rows, groups has 2$"
     with pytest.raises((TypeError, ValueError), match=message):
-        WidthwiseRegressor(compare=False).fit(X if is_frame else X[["wind"]].to_numpy(), **given)
+        WidthwiseRegressor().fit(X if is_frame else X[["wind"]].to_numpy(), **given)
 
 
 PREDICT_ERRORS = {

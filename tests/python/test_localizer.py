@@ -263,7 +263,7 @@ def test_plans_are_those_of_the_command_line():
 
 def test_narrow_trains_for_the_levels_asked_for(rows):
     def notes(**options):
-        localizer = Localizer(goal="narrow", two_sided=False, compare=False, n_jobs=N_JOBS, **options)
+        localizer = Localizer(goal="narrow", two_sided=False, n_jobs=N_JOBS, **options)
         return localizer.fit(rows.X, rows.y, rows.y_pred)._model.notes
 
     assert notes()["level_window"] == "0.8..0.99"
@@ -280,15 +280,15 @@ def test_two_sides_are_taken_where_errors_are_skewed(rows):
     X = rng.uniform(0, 1, (3000, 1))
     size = np.abs(rng.normal(size=3000))
     y = np.where(rng.random(3000) < 0.5, -size * (1.05 - X[:, 0]), size * (0.05 + X[:, 0]))
-    skewed = Localizer(goal="narrow", compare=False, n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
+    skewed = Localizer(goal="narrow", n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
     assert skewed.two_sided
-    even = Localizer(goal="even", compare=False, n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
+    even = Localizer(goal="even", n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
     assert even.two_sided
     assert even.score_transform == "spline"
-    by_default = Localizer(compare=False, n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
+    by_default = Localizer(n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
     assert not by_default.two_sided
     assert by_default.fit_report_["other"] is None
-    symmetric = Localizer(goal="narrow", compare=False, n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
+    symmetric = Localizer(goal="narrow", n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
     assert not symmetric.two_sided
 
 

@@ -32,7 +32,6 @@ def regressor(**options):
         LinearRegression(),
         random_state=0,
         n_jobs=1,
-        compare=False,
         cv=2,
         **({"localizer_options": {"max_rounds": 30}} | options),
     )

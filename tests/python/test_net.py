@@ -66,7 +66,7 @@ def test_the_net_is_that_of_the_program(rows: Rows, tmp_path: Path) -> None:
     table.write_text(table.read_text().replace("nan", ""))
     settings = ",".join(f"{name}={value}" for name, value in TINY.items())
     # fmt: off
-    words = [program, "fit", table, "--target", "y", "--prediction", "y_pred", "--localizer", "net", "--no-compare",
+    words = [program, "fit", table, "--target", "y", "--prediction", "y_pred", "--localizer", "net",
              "--localizer-options", settings, "--seed", 3, "--threads", 1, "--calibration-size", 0, "-o", model]
     # fmt: on
     subprocess.run([str(word) for word in words], check=True, capture_output=True, timeout=300)

@@ -321,7 +321,7 @@ def test_a_stream_is_loaded_with_its_estimator(tmp_path):
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 4, (400, 2))
     y = X[:, 0] + rng.normal(size=400)
-    model = WidthwiseRegressor(LinearRegression(), random_state=0, score_transform="identity", compare=False)
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, score_transform="identity")
     online = OnlinePredictor(model.fit(X[:300], y[:300]))
     online.predict_interval(X[300:310])
     online.save(tmp_path / "stream.safetensors")

@@ -376,7 +376,7 @@ def net_file(folder, *options, shift=0.0):
     table.write_text(table.read_text().replace("nan", ""))
     file = folder / "net.safetensors"
     command = [network_program(), "fit", table, "--target", "y", "--prediction", "p", "--localizer", "net", "-o", file]
-    command += ["--level", "0.5,0.9", "--threads", "1", "--no-compare", *options]
+    command += ["--level", "0.5,0.9", "--threads", "1", *options]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
     return file
 

@@ -186,7 +186,7 @@ def test_python_has_every_option_with_its_default(cls):
 
 
 def fitted(rows, **options):
-    localizer = Localizer(n_jobs=N_JOBS, compare=False, **options)
+    localizer = Localizer(n_jobs=N_JOBS, **options)
     return localizer.fit(rows.X[:600], rows.y[:600], rows.y_pred[:600])
 
 

@@ -162,7 +162,7 @@ def table():
 @pytest.fixture(scope="module")
 def predictor(table):
     frame = table.to_pandas()
-    model = WidthwiseRegressor(random_state=0, n_jobs=N_JOBS, compare=False)
+    model = WidthwiseRegressor(random_state=0, n_jobs=N_JOBS)
     return model.fit(frame[["size", "age", "city"]], Rows(2000, seed=1).y, weights=frame["ratio"]).predictor_
 
 

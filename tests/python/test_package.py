@@ -156,7 +156,7 @@ def test_no_code_in_the_current_folder_is_run(program, rows, tmp_path):
     marker, folder = tmp_path / "marker", tmp_path / "downloads"
     poison(folder, marker)
     rows.frame().assign(y=rows.y).to_csv(folder / "rows.csv", index=False)
-    words = ["fit", "rows.csv", "--target", "y", "--base", "trees", "--no-compare", "-o", "m.safetensors"]
+    words = ["fit", "rows.csv", "--target", "y", "--base", "trees", "-o", "m.safetensors"]
     done = program(*words, cwd=folder)
     assert not marker.exists(), f"run: {marker.read_text()}"
     assert done.returncode == 0, done.stderr

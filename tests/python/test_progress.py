@@ -72,7 +72,7 @@ def test_one_line_shows_all_steps_of_a_fit(fit, stream, data, monkeypatch):
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setattr("widthwise._progress._SECONDS_BETWEEN_DRAWINGS", 0)
-    FITS[fit](*data, random_state=0, verbose=1, compare=False, n_jobs=1)
+    FITS[fit](*data, random_state=0, verbose=1, n_jobs=1)
     text = stream.getvalue()
     assert "\x1b" not in text
     assert re.search(r"\r +\rwidthwise: fitted in \d+:\d\d\n$", text)
@@ -88,13 +88,13 @@ def test_one_line_shows_all_steps_of_a_fit(fit, stream, data, monkeypatch):
 
 
 def test_a_file_gets_a_few_lines_and_the_default_is_silence(data, capsys):
-    FITS["estimator"](*data, random_state=0, verbose=1, compare=False)
+    FITS["estimator"](*data, random_state=0, verbose=1)
     lines = capsys.readouterr().err.splitlines()
     assert 2 <= len(lines) <= 5
     assert all(LINE.fullmatch(line) for line in lines[:-1])
     assert lines[-1].startswith("widthwise: fitted in ")
     for fit in FITS.values():
-        fit(*data, random_state=0, compare=False)
+        fit(*data, random_state=0)
     assert capsys.readouterr() == ("", "")
 
 
@@ -126,7 +126,7 @@ def test_a_report_is_html_or_an_error_before_any_work(tmp_path):
 
 def test_one_thing_is_not_several(data):
     X, y = data
-    localizer = Localizer(n_jobs=1, compare=False).fit(X[:, :1], y, X[:, 0])
+    localizer = Localizer(n_jobs=1).fit(X[:, :1], y, X[:, 0])
     calibration = Calibration()
     calibration.add([1.0])
     assert repr(localizer) == "Localizer(exp, 1 feature)"
@@ -171,7 +171,7 @@ WARNED = {
         WidthwiseRegressor(LinearRegression(), n_jobs=1, random_state=0), {"goal": ["even"]}, cv=2
     ).fit(X[:30], y[:30]),
     "few rows for a localizer": lambda f, X, y: Localizer(n_jobs=1).fit(X[:15], y[:15], X[:15, 0]),
-    "left-out column": lambda f, X, y: Localizer(n_jobs=1, compare=False).fit(
+    "left-out column": lambda f, X, y: Localizer(n_jobs=1).fit(
         dates_of(X), y, X[:, 0], time=np.arange(len(y))
     ),
     "infinite": lambda f, X, y: f[0].predict_interval(X, 0.999),

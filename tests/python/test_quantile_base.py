@@ -31,7 +31,7 @@ FIT, CALIBRATION, TEST = make_rows(1500, 1), make_rows(800, 2), make_rows(4000, 
 
 def fitted(rows=FIT, **options) -> Predictor:
     X, y, quantiles = rows
-    localizer = Localizer(n_jobs=1, compare=False, **options).fit(X, y, quantiles)
+    localizer = Localizer(n_jobs=1, **options).fit(X, y, quantiles)
     return Predictor(localizer, localizer.calibrate(*CALIBRATION))
 
 
@@ -77,7 +77,7 @@ def test_intervals_are_narrower_than_those_of_conformalized_quantile_regression(
 )
 def test_every_form_of_two_columns_gives_the_same_intervals(predictor, form):
     X, y, quantiles = FIT
-    localizer = Localizer(n_jobs=1, compare=False).fit(X, y, form(quantiles))
+    localizer = Localizer(n_jobs=1).fit(X, y, form(quantiles))
     other = Predictor(localizer, localizer.calibrate(*CALIBRATION[:2], form(CALIBRATION[2])))
     expected = predictor.predict_interval(TEST[0], TEST[2])[1]
     np.testing.assert_array_equal(other.predict_interval(TEST[0], form(TEST[2]))[1], expected)
@@ -86,7 +86,7 @@ def test_every_form_of_two_columns_gives_the_same_intervals(predictor, form):
 def test_names_of_columns_are_kept_in_the_file(tmp_path):
     X, y, quantiles = FIT
     frame = pd.DataFrame(quantiles, columns=["q05", "q95"])
-    localizer = Localizer(n_jobs=1, compare=False).fit(X, y, y_pred_cv=frame)
+    localizer = Localizer(n_jobs=1).fit(X, y, y_pred_cv=frame)
     predictor = Predictor(localizer, localizer.calibrate(*CALIBRATION))
     predictor.save(tmp_path / "model.safetensors")
     loaded = Predictor.load(tmp_path / "model.safetensors")
@@ -108,7 +108,7 @@ def test_one_column_instead_of_two_is_refused(predictor):
     X, y, quantiles = FIT
     with pytest.raises(ValueError, match="y_pred has one column; expected two, lower and upper quantiles"):
         predictor.predict_interval(X, quantiles[:, 0])
-    one = Localizer(n_jobs=1, compare=False).fit(X, y, quantiles.mean(axis=1))
+    one = Localizer(n_jobs=1).fit(X, y, quantiles.mean(axis=1))
     with pytest.raises(ValueError, match="the model was fitted to one prediction per row"):
         one.calibrate(*CALIBRATION)
     with pytest.raises(ValueError, match="X has 1,500 rows, y_pred has 1,499"):
@@ -117,7 +117,7 @@ def test_one_column_instead_of_two_is_refused(predictor):
 
 def test_a_base_model_of_quantiles_is_part_of_the_model(tmp_path):
     X, y, _ = FIT
-    model = WidthwiseRegressor(base="quantiles", base_options={"rounds": 60}, compare=False, random_state=0, n_jobs=1)
+    model = WidthwiseRegressor(base="quantiles", base_options={"rounds": 60}, random_state=0, n_jobs=1)
     model.fit(X, y)
     X_test, y_test, _ = TEST
     intervals = model.predict_interval(X_test, confidence_level=LEVEL)[1][:, :, 0]
@@ -154,7 +154,7 @@ def test_an_estimator_may_predict_two_quantiles():
     estimator = xgboost.XGBRegressor(
         objective="reg:quantileerror", quantile_alpha=list(PROBABILITIES), n_estimators=40, n_jobs=1
     )
-    model = WidthwiseRegressor(estimator, compare=False, random_state=0, n_jobs=1).fit(X, y)
+    model = WidthwiseRegressor(estimator, random_state=0, n_jobs=1).fit(X, y)
     X_test, y_test, _ = TEST
     y_pred, intervals = model.predict_interval(X_test, confidence_level=LEVEL)
     np.testing.assert_allclose(y_pred, model.estimator_.predict(X_test).mean(axis=1), rtol=1e-6)
@@ -172,7 +172,6 @@ def test_a_cross_calibrated_model_trains_quantiles_in_every_fold():
         cv=3,
         random_state=0,
         n_jobs=1,
-        compare=False,
     ).fit(X[:300], y[:300])
     X_test, y_test, _ = TEST
     intervals = model.predict_interval(X_test, confidence_level=LEVEL)[1][:, :, 0]
@@ -185,7 +184,7 @@ def test_graphs_give_the_intervals_of_the_library(predictor):
     from widthwise.onnx import export
 
     X, _, quantiles = TEST
-    trained = WidthwiseRegressor(base="quantiles", base_options={"rounds": 20}, compare=False, random_state=0, n_jobs=1)
+    trained = WidthwiseRegressor(base="quantiles", base_options={"rounds": 20}, random_state=0, n_jobs=1)
     for model, inputs in (
         (predictor, {"prediction": quantiles}),
         (trained.fit(FIT[0], FIT[1]).predictor_, {}),

@@ -17,7 +17,7 @@ def too_high(rows):
 @pytest.mark.parametrize("score_transform", ["identity", "exp", "density", "spline"])
 def test_the_median_is_not_the_prediction(rows, fresh, score_transform):
     """Before, the quantile 0.5 was the prediction: 84% of the outcomes were below it, and 84% below 0.51 as well."""
-    localizer = Localizer(score_transform=score_transform, n_jobs=N_JOBS, compare=False)
+    localizer = Localizer(score_transform=score_transform, n_jobs=N_JOBS)
     localizer.fit(rows.X, rows.y, too_high(rows))
     predictor = Predictor(localizer, localizer.calibrate(fresh.X, fresh.y, too_high(fresh)))
     new = Rows(3000, seed=7)

@@ -111,7 +111,7 @@ class Page(HTMLParser):
 
 
 def test_uneven_intervals(rows, fresh):
-    model = WidthwiseRegressor(goal=0.5, random_state=3, n_jobs=N_JOBS, compare=False).fit(rows.X, rows.y)
+    model = WidthwiseRegressor(goal=0.5, random_state=3, n_jobs=N_JOBS).fit(rows.X, rows.y)
     page = report(model, fresh.X, fresh.y, confidence_level=0.8)
     (level,) = page.evaluation["levels"]
     assert page.evaluation["verdict"]["code"] == "uneven"

@@ -54,11 +54,11 @@ def test_same_models(name, tmp_path, program):
             "3",
             "--threads",
             str(threads),
-            "--no-compare",
+            
         ]
         done = program(*command, "-o", f"program{threads}", cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-        model = WidthwiseRegressor(random_state=3, n_jobs=threads, compare=False, **options)
+        model = WidthwiseRegressor(random_state=3, n_jobs=threads, **options)
         model.fit(rows.frame(), rows.y, **given).save(tmp_path / f"python{threads}")
         for interface in ("program", "python"):
             models[interface, threads] = (tmp_path / f"{interface}{threads}").read_bytes()
@@ -87,9 +87,9 @@ def test_the_same_rows_calibrate_by_time(kind, tmp_path, program):
     with_times = [f"{header},when", *(f"{line},{time}" for line, time in zip(lines, times, strict=True))]
     (tmp_path / "fit.csv").write_text("\n".join(with_times) + "\n")
     command = ["fit", "fit.csv", "--target", "y", "--prediction", "y_pred", "--time", "when", "--seed", "3"]
-    done = program(*command, "--no-compare", "--score-transform", "identity", "-o", "program", cwd=tmp_path)
+    done = program(*command, "--score-transform", "identity", "-o", "program", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    model = WidthwiseRegressor(random_state=3, n_jobs=1, compare=False, score_transform="identity")
+    model = WidthwiseRegressor(random_state=3, n_jobs=1, score_transform="identity")
     bounds = []
     for given in (times, list(times.tolist())):
         model.fit(rows.frame(), rows.y, y_pred=rows.y_pred, time=given)

@@ -197,7 +197,7 @@ def test_rows_of_shift_to_can_be_predicted():
 def test_learnt_weights_are_stored_in_the_model(tmp_path):
     rng = np.random.default_rng(13)
     (x, y), (unlabelled, _), (new, outcomes) = source(3000, rng), target(1000, rng), target(1000, rng)
-    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1, compare=False)
+    model = WidthwiseRegressor(LinearRegression(), random_state=0, n_jobs=1)
     model.fit(x, y, shift_to=unlabelled)
     model.save(tmp_path / "model.safetensors")
     again = WidthwiseRegressor.load(tmp_path / "model.safetensors", model.estimator_)
@@ -299,7 +299,7 @@ def test_sample_weights_train_and_do_not_calibrate():
     y = np.where(kind == 1, 5.0, -5.0) + rng.normal(size=3000)
     weights = np.where(kind == 1, 1.0, 1e-3)
     for estimator in (None, LinearRegression()):
-        model = WidthwiseRegressor(estimator, random_state=0, n_jobs=1, compare=False)
+        model = WidthwiseRegressor(estimator, random_state=0, n_jobs=1)
         model.fit(x, y, sample_weight=weights)
         assert abs(model.predict(x).mean() - 5) < 0.5
         _, intervals = model.predict_interval(x)

@@ -23,7 +23,7 @@ from widthwise import Localizer, _core
 def fit(rows):
     before = len(os.listdir("/proc/self/task"))
     X = np.random.default_rng(0).normal(size=(rows, 8))
-    Localizer(compare=False).fit(X, X[:, 0] * X[:, 1], np.zeros(rows))
+    Localizer().fit(X, X[:, 0] * X[:, 1], np.zeros(rows))
     print(_core.available_processors(), 1 + len(os.listdir("/proc/self/task")) - before)
 
 allowed = sorted(os.sched_getaffinity(0))
@@ -59,7 +59,7 @@ from widthwise import Localizer
 X = np.random.default_rng(0).normal(size=(1000, 4))
 
 def fit():
-    localizer = Localizer(n_jobs=2, compare=False).fit(X, X[:, 0] * X[:, 1], np.zeros(1000))
+    localizer = Localizer(n_jobs=2).fit(X, X[:, 0] * X[:, 1], np.zeros(1000))
     return localizer.parameters(X, np.zeros(1000)).tobytes()
 
 if sys.argv[1] == "widthwise":
@@ -111,7 +111,7 @@ from widthwise import Localizer
 random = np.random.default_rng(0)
 X = random.normal(size=(500, 3))
 y = X[:, 0] + random.normal(size=500)
-fitted = Localizer(n_jobs=2, compare=False, localizer_options={"max_rounds": 5}).fit(X, y, X[:, 0])
+fitted = Localizer(n_jobs=2, localizer_options={"max_rounds": 5}).fit(X, y, X[:, 0])
 print(hash(fitted._model.to_bytes()))
 """
 

@@ -41,7 +41,7 @@ def measured(load) -> list[float]:
 
     def coverage(seed, given=None):
         estimator = HistGradientBoostingRegressor(max_iter=40, random_state=0)
-        model = WidthwiseRegressor(estimator, random_state=seed, n_jobs=1, compare=False, score_transform="identity")
+        model = WidthwiseRegressor(estimator, random_state=seed, n_jobs=1, score_transform="identity")
         model.fit(X[first], y[first], time=given)
         bounds = model.predict_interval(X[~first])[1][:, :, 0]
         return float(np.mean((bounds[:, 0] <= y[~first]) & (y[~first] <= bounds[:, 1])))

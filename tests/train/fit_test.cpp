@@ -292,9 +292,9 @@ TEST(Fit, DividesByAPowerOfTwoWithoutRounding) {
 TEST(Fit, ReportsTheGoalAndTheOppositeGoal) {
   const NoisyTable table(4000);
   const WatchedLocalizer localizer;
-  const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {}).report;
-  EXPECT_EQ(report.chosen.goal, "0.85");
-  EXPECT_EQ(report.chosen.score_transform, "exp");
+  const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {.compare = true}).report;
+  EXPECT_EQ(report.chosen.goal, "balanced");
+  EXPECT_EQ(report.chosen.score_transform, "shortest");
   ASSERT_TRUE(report.other.has_value());
   EXPECT_EQ(report.other->goal, "narrow");
   EXPECT_EQ(report.other->score_transform, "affine");
@@ -312,7 +312,7 @@ TEST(Fit, ReportsTheGoalAndTheOppositeGoal) {
 TEST(Fit, ReportsTheWorstSlabWithItsIntervalWhereRowsSuffice) {
   const NoisyTable table(12'000);
   const WatchedLocalizer localizer;
-  const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {}).report;
+  const FitReport report = fit(table.with_predictions(), nullptr, &localizer, {.compare = true}).report;
   ASSERT_TRUE(report.chosen.worst_slab && report.other->worst_slab && report.fixed.worst_slab);
   const Proportion& slab = *report.fixed.worst_slab;
   EXPECT_GE(slab.trials, kMinSlabRows);
@@ -340,7 +340,8 @@ TEST(Fit, TakesTwoSidesForNarrowWhereTheHoldOutSaysSo) {
   EXPECT_EQ(sides(-0.05, narrow), Sides::kOne);
   EXPECT_EQ(sides(0.05, {.goal = Goal::narrow(), .sides = Sides::kOne}), Sides::kOne);
   EXPECT_EQ(sides(-0.05, {.goal = Goal::narrow(), .sides = Sides::kTwo}), Sides::kTwo);
-  EXPECT_EQ(sides(0.05, {.goal = Goal::even()}), Sides::kOne);
+  EXPECT_EQ(sides(0.05, {.goal = Goal::evenness(1)}), Sides::kOne);
+  EXPECT_EQ(sides(0.05, {.goal = Goal::even()}), Sides::kTwo);  // a distribution
 }
 
 TEST(Fit, NotesTheLevelsItTrainedFor) {
@@ -352,7 +353,8 @@ TEST(Fit, NotesTheLevelsItTrainedFor) {
   const auto narrow = notes({.goal = Goal::narrow(), .levels = {0.95, 0.8}});
   EXPECT_EQ(narrow.at("level_window"), "0.7..0.995");
   EXPECT_EQ(narrow.at("outside_level_window"), "0.4");
-  EXPECT_EQ(notes({.goal = Goal::even()}).count("level_window"), 0U);
+  EXPECT_EQ(notes({.goal = Goal::evenness(1)}).count("level_window"), 0U);
+  EXPECT_EQ(notes({.goal = Goal::even()}).at("level_window"), "0.8..0.99");
   EXPECT_EQ(notes({.goal = Goal::narrow(), .level_window = LevelWindow::all()}).count("level_window"), 0U);
   EXPECT_EQ(notes({.goal = Goal::narrow(), .level_window = LevelWindow{0.8, 0.9}}).count("outside_level_window"), 0U);
 }
@@ -616,7 +618,7 @@ TEST(FitReport, ComparesTheFiniteIntervalsOfGoalsWithTheSameInfiniteOnes) {
 
 TEST(Goal, IsServedByARuleAndAnObjective) {
   const ResolvedGoal by_default = resolve_goal(std::nullopt, "auto");
-  EXPECT_EQ(by_default.goal.to_string(), "0.85");
+  EXPECT_EQ(by_default.goal.to_string(), "balanced");
   EXPECT_EQ(by_default.rule.transform().name(), "exp");
   const ResolvedGoal narrow = resolve_goal(Goal::narrow(), "auto", Sides::kTwo);
   EXPECT_EQ(narrow.rule.transform().name(), "affine");

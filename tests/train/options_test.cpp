@@ -23,7 +23,7 @@ std::string complaint_of(const std::function<void()>& action) {
 /// For every option of fit, texts of different values.
 const std::map<std::string, std::vector<std::string>>& values_of_fit() {
   static const std::map<std::string, std::vector<std::string>> all = {
-      {"goal", {"auto", "even", "narrow", "0.5", "0.25"}},
+      {"goal", {"auto", "balanced", "even", "narrow", "0.5", "0.25"}},
       {"score_transform", {"auto", "exp", "affine", "spline", "shortest", "mixture"}},
       {"score", {"absolute", "squared", "log"}},
       {"gamma", {"0.01", "0.1", "1e-300"}},
@@ -38,12 +38,12 @@ const std::map<std::string, std::vector<std::string>>& values_of_fit() {
       {"cluster_coverage", {"rows", "clusters"}},
       {"max_cluster_size", {"auto", "1", "1000"}},
       {"duplicates", {"auto", "cluster", "drop", "keep"}},
-      {"folds", {"5", "2", "18446744073709551615", "all"}},
+      {"folds", {"auto", "1", "2", "5", "all"}},
       {"holdout_fraction", {"0.2", "0.1"}},
       {"outcome_range", {"none", "0,", ",0", "0,100", "-1.5,100"}},
       {"outcome_step", {"none", "1", "0.5", "0.01"}},
       {"may_be_exact", {"false", "true"}},
-      {"compare", {"true", "false"}},
+      {"compare", {"false", "true"}},
       {"seed", {"0", "1", "18446744073709551615"}},
   };
   return all;
@@ -99,7 +99,7 @@ TEST(FitOptions, InvalidValuesAreNamedWithWhatIsExpected) {
       {"cluster_coverage", {"", "row"}},
       {"max_cluster_size", {"", "0", "-1", "1.5", "none"}},
       {"duplicates", {"", "warn", "true", "1"}},
-      {"folds", {"", "1", "-1", "2.5", "18446744073709551616"}},
+      {"folds", {"", "0", "-1", "2.5", "18446744073709551616"}},
       {"holdout_fraction", {"0", "1", "nan"}},
       {"outcome_range", {"", "5", "5,1", "1,1", "x,1", "nan,1", "inf,"}},
       {"outcome_step", {"", "0", "-1", "x", "nan", "inf", "1,2"}},
@@ -119,13 +119,12 @@ TEST(FitOptions, InvalidValuesAreNamedWithWhatIsExpected) {
 
 TEST(FitOptions, FieldsSetInCppAreChecked) {
   const double kInfinity = std::numeric_limits<double>::infinity();
-  std::vector<FitOptions> all(6);
+  std::vector<FitOptions> all(5);
   all[0].score_transform = "square";
   all[1].levels = {};
   all[2].calibration_size = -0.5;
-  all[3].folds = 1;
-  all[4].outcome_space = {kInfinity, kInfinity};
-  all[5].holdout_fraction = std::numeric_limits<double>::quiet_NaN();
+  all[3].outcome_space = {kInfinity, kInfinity};
+  all[4].holdout_fraction = std::numeric_limits<double>::quiet_NaN();
   for (const FitOptions& options : all) EXPECT_THROW(FitOptions::table().check(options), Error);
 }
 

@@ -98,7 +98,7 @@ struct Predicted {
       };
       for (const Fold& fold : part.folds) predict(fold.train, fold.test);
       predict(part.fitting, part.calibration);
-      if (part.folds.empty()) predict(part.fitting, part.fitting);
+      if (part.folds.empty()) predict(part.fitting, part.predicted(f.size()));
     }
   }
 
@@ -108,14 +108,17 @@ struct Predicted {
 };
 
 TEST(SplitPlan, NamesTheRowsOfABaseModel) {
-  for (const bool clustered : {false, true}) {
+  for (const auto& [clustered, one_split] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+    FitOptions options = one_width();
+    if (one_split) options.folds = kOneSplit;
     const PlannedRows rows(120, clustered);
     const Largest base;
-    const FitResult own = fit(rows.table(), &base, nullptr, one_width());
-    const SplitPlan plan = plan_splits(rows.table(), one_width());
+    const FitResult own = fit(rows.table(), &base, nullptr, options);
+    const SplitPlan plan = plan_splits(rows.table(), options);
     const Predicted predicted(rows, plan);
     EXPECT_EQ(predicted.trained, base.trained);
-    const FitResult found = predicted.fitted(rows, plan, one_width());
+    EXPECT_EQ(base.trained.size(), options.folds == kOneSplit ? 1U : 6U);
+    const FitResult found = predicted.fitted(rows, plan, options);
     EXPECT_EQ(found.report.calibration_rows, own.report.calibration_rows);
     EXPECT_EQ(found.report.few_rows, own.report.few_rows);
     EXPECT_DOUBLE_EQ(found.report.base_error, own.report.base_error);
@@ -181,8 +184,31 @@ TEST(SplitPlan, GivenFoldsAreChecked) {
   const SplitPlan plan =
       plan_splits(rows.table(), options, {{.train = {part.fitting.begin(), part.fitting.begin() + 6}, .test = late}});
   const FitResult found = Predicted(rows, plan).fitted(rows, plan, options);
-  EXPECT_EQ(found.report.fit_rows, late.size());
+  EXPECT_EQ(found.report.fit_rows, part.fitting.size());
   EXPECT_EQ(found.model.parts().fit_sketch.rows(), part.fitting.size());
+}
+
+TEST(SplitPlan, OneSplitSetsLearningRowsAsideThatTheEstimatorDoesNotSee) {
+  const PlannedRows rows(400);
+  FitOptions options = one_width();
+  options.folds = kOneSplit;
+  const SplitPlan plan = plan_splits(rows.table(), options);
+  const SplitPart& part = plan.parts.front();
+  EXPECT_TRUE(part.folds.empty());
+  EXPECT_EQ(part.calibration.size(), 100U);
+  EXPECT_EQ(part.learning.size(), 75U);
+  EXPECT_EQ(part.predicted(400), part.learning);
+  std::vector<std::size_t> all = part.seen();
+  all.insert(all.end(), part.calibration.begin(), part.calibration.end());
+  std::ranges::sort(all);
+  for (std::size_t row = 0; row < all.size(); ++row) EXPECT_EQ(all[row], row);
+  const FitResult found = Predicted(rows, plan).fitted(rows, plan, options);
+  EXPECT_EQ(found.report.fit_rows, 300U);
+  EXPECT_EQ(found.report.holdout_rows, 15U);  // of the learning rows
+  EXPECT_EQ(found.model.parts().fit_sketch.rows(), 300U);
+  options.calibration = CalibrationMethod::kCross;
+  expect_error(ErrorCode::kInvalidArgument, "at least 2 folds",
+               [&] { static_cast<void>(fit(rows.table(), std::make_unique<Largest>().get(), nullptr, options)); });
 }
 
 TEST(SplitPlan, FoldsOfCrossCalibrationAreAPartition) {

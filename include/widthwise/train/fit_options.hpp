@@ -21,26 +21,30 @@
 namespace widthwise {
 
 /// What a fit optimises: even coverage over x, a small mean width, or a trade-off.
-/// - even: the same coverage everywhere (evenness 1 of the scale family)
+/// - balanced, the default: the smallest interval score, with nearly even coverage (evenness 0.95)
+/// - even: the same coverage everywhere (evenness 1)
 /// - narrow: the smallest mean width; under-covers where intervals would be widest (transform `affine`)
 /// - a number in [0, 1]: the evenness of the scale family (docs/mathematics.md)
+/// balanced and even describe the distribution of the error, and take its shortest or its central intervals, whichever
+/// have the smaller interval score on the hold-out.
 class Goal {
  public:
   [[nodiscard]] static Goal even() { return Goal(1, "even"); }  ///< evenness 1
-  /// Nearly even. On the fitting parts of real data, this recovered most of the width that evenness costs, and the
-  /// worst slabs were covered as well as with even (experiments/NOTES.md).
-  [[nodiscard]] static Goal by_default() { return evenness(0.85); }
+  /// Evenness 0.95: as good as even by interval score, and narrower (experiments/NOTES.md).
+  [[nodiscard]] static Goal balanced() { return Goal(0.95, "balanced"); }
+  [[nodiscard]] static Goal by_default() { return balanced(); }
   [[nodiscard]] static Goal narrow() { return Goal(0, "narrow"); }  ///< evenness 0, at the levels of the model
   /// Throws kInvalidArgument outside [0, 1].
   [[nodiscard]] static Goal evenness(double value);
-  /// Read "even", "narrow" or a number.
+  /// Read "balanced", "even", "narrow" or a number.
   [[nodiscard]] static Goal parse(std::string_view text);
 
   [[nodiscard]] const std::string& to_string() const { return text_; }  ///< text that parse reads
   [[nodiscard]] double evenness() const { return evenness_; }           ///< in [0, 1]; 0 for narrow
   /// Whether it is `narrow` itself, not the number 0, which trains the scale family.
   [[nodiscard]] bool is_narrow() const { return text_ == "narrow"; }
-  [[nodiscard]] bool is_even() const { return text_ == "even"; }  ///< whether it is `even` itself, not the number 1
+  /// Whether it describes the distribution of the error: balanced and even themselves, not numbers.
+  [[nodiscard]] bool is_of_distribution() const { return text_ == "balanced" || text_ == "even"; }
 
  private:
   Goal(double evenness, std::string text) : evenness_(evenness), text_(std::move(text)) {}
@@ -70,12 +74,16 @@ enum class Duplicates {
 /// FitOptions::folds of jackknife+.
 inline constexpr std::size_t kFoldPerRow = 0;
 
+/// FitOptions::folds of one split: the base model is fitted to some of the rows, and its errors on the others train the
+/// localizer. It is fitted once, where cross-fitting fits it once per fold and once to all rows.
+inline constexpr std::size_t kOneSplit = 1;
+
 /// Options of a fit. A new field is described in table(), from which the command line, Python, the checkpoint key and
 /// docs/options.md take it.
 struct FitOptions {
   std::optional<Goal> goal = std::nullopt;  ///< empty: Goal::by_default(), or narrow with a transform without evenness
-  /// auto: affine for the goal narrow, otherwise exp or, for the goal even if the hold-out chooses it, spline;
-  /// identity, one width, if fewer than 20 rows fit. Else a name of make_transform.
+  /// auto: shortest or spline for the goals balanced and even, affine for narrow, exp for numbers; identity, one width,
+  /// if fewer than 20 rows fit. Else a name of make_transform.
   std::string score_transform = "auto";
   Score score = Score::kAbsolute;               ///< conformity score of a residual
   double gamma = TransformOptions().gamma;      ///< of the transform erc
@@ -97,14 +105,14 @@ struct FitOptions {
   ClusterForm cluster_coverage = ClusterForm::kRows;  ///< what counts once, if rows have clusters
   /// Number of rows that a new cluster has at most; empty: that of the largest cluster of the table.
   std::optional<std::uint64_t> max_cluster_size = std::nullopt;
-  /// Of cross-fitting the base model; of cross-calibration, if that is chosen, where kFoldPerRow means one per row. At
-  /// most one per row.
-  std::size_t folds = 5;
+  /// Of cross-fitting the base model, or kOneSplit; of cross-calibration, if that is chosen, where kFoldPerRow means
+  /// one per row. At most one per row. Empty: 5, and less for many rows, which need fewer (docs/training.md).
+  std::optional<std::size_t> folds = std::nullopt;
   double holdout_fraction = 0.2;              ///< of the fitting rows, for early stopping and the fit report
   Duplicates duplicates = Duplicates::kAuto;  ///< how copies of rows are split; one process, unless auto or keep
   OutcomeSpace outcome_space = {};            ///< range and step of all outcomes; another outcome is an error
   bool may_be_exact = false;                  ///< accept predictions that all equal their outcome
-  bool compare = true;                        ///< also train the opposite goal, for the fit report
+  bool compare = false;                       ///< also train the opposite goal, for the fit report
   std::uint64_t seed = 0;  ///< random seed of splits, folds and the calibration sample; trainers have their own
 
   [[nodiscard]] static const OptionTable<FitOptions>& table();  ///< text form, range and help of every field

@@ -21,12 +21,18 @@ struct SplitPart {
   /// random order, because the guarantee allows no other dependence on the order of the table.
   std::vector<std::size_t> fitting;
   std::vector<std::size_t> calibration;  ///< rows that the deployed estimator predicts, and nothing is fitted to
-  /// Of the fitting rows, for out-of-sample predictions. Rows in no test fold train no localizer. Without folds nothing
-  /// is learnt from the errors, and the deployed estimator predicts the rows it is fitted to.
+  /// Of one split: rows that the deployed estimator predicts, and whose errors train the localizer; no folds then.
+  std::vector<std::size_t> learning = {};
+  /// Of the fitting rows, for out-of-sample predictions. Rows in no test fold train no localizer. With neither folds
+  /// nor learning rows nothing is learnt from the errors, and the deployed estimator predicts the rows it is fitted to.
   std::vector<Fold> folds;
 
-  /// The fitting rows that are predicted, in their order.
+  /// The rows that are predicted for the localizer: the learning rows, or the fitting rows in test folds, in their
+  /// order.
   [[nodiscard]] std::vector<std::size_t> predicted(std::size_t rows) const;
+
+  /// The fitting and the learning rows.
+  [[nodiscard]] std::vector<std::size_t> seen() const;
 };
 
 /// Which rows of a table fit, are predicted out of sample and calibrate, for an estimator that is fitted elsewhere: the

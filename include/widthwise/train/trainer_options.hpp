@@ -10,14 +10,14 @@ namespace widthwise {
 
 /// Settings of the trees of a localizer.
 struct TreeOptions {
-  double learning_rate = 0.05;    ///< shrinkage per tree, in (0, 1]
+  double learning_rate = 0.1;     ///< shrinkage per tree, in (0, 1]
   std::size_t max_depth = 4;      ///< maximum number of splits from root to leaf, 1 to 30
   double min_child_weight = 10;   ///< minimum sum of Hessians in a leaf, about its number of rows
   double subsample = 0.7;         ///< share of rows per round
   double column_sample = 0.7;     ///< share of columns per tree
   double lambda = 5;              ///< L2 penalty on leaves
   std::size_t max_rounds = 2000;  ///< maximum; training stops early on the hold-out loss
-  std::size_t patience = 40;      ///< rounds without a better hold-out loss before it stops
+  std::size_t patience = 20;      ///< rounds without a better hold-out loss before it stops
   double retrain_factor = 1.15;   ///< factor on the rounds found, for retrain
   std::size_t threads = 0;        ///< 0: automatic, see training_threads
   std::uint64_t seed = 0;         ///< random seed of the samples of rows and columns

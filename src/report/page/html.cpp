@@ -507,8 +507,8 @@ std::string goal_summary(const Model& model) {
   const std::string& goal = found->second;
   if (goal == "even") return "even: the same coverage everywhere";
   if (goal == "narrow") return "narrow: the smallest mean width";
-  const bool is_default = goal == Goal::by_default().to_string();
-  return (is_default ? "balanced (default): " : "") + goal + ", where 0 is narrow and 1 is even";
+  if (goal == "balanced") return "balanced (default): the smallest interval score, with nearly even coverage";
+  return goal + ", where 0 is narrow and 1 is even";
 }
 
 void require_html_name(const std::filesystem::path& file) {

@@ -14,8 +14,30 @@ std::size_t predicted_numbers(const FitTable& table, const BaseTrainer* base) {
   return given_predictions(table).empty() && base != nullptr ? base->outputs() : prediction_columns(table);
 }
 
-FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base, ProgressSteps& steps) {
+namespace {
+
+/// Fit the base model to the fitting rows; return out-of-sample predictions of the learning rows.
+std::vector<double> predict_out_of_sample(const FitTable& table, const Splits& splits, const BaseTrainer& base,
+                                          FittingRows& rows, ProgressSteps& steps) {
   const std::vector<std::size_t>& positions = splits.fitting().rows;
+  const WideRows x(table.rows.x, positions);
+  const std::vector<double> y = taken(table.y, positions);
+  std::vector<double> weights;
+  if (!table.rows.sample_weights.empty()) weights = taken(table.rows.sample_weights, positions);
+  const InputRows inputs(x.features(), rows.inputs().categorical, weights);
+  std::vector<double> predictions(y.size() * base.outputs());
+  CrossFitted fitted = cross_fit(base, inputs, y, splits.folds(), predictions, steps.next());
+  rows.trainer = std::move(fitted.trainer);
+  rows.base = splits.folds().count == kOneSplit
+                  ? std::move(fitted.models.front())
+                  : (rows.trainer != nullptr ? *rows.trainer : base).train(inputs, y, "base model", steps.next());
+  return taken(predictions, splits.learning_positions(), base.outputs());
+}
+
+}  // namespace
+
+FittingRows fit_base_model(const FitTable& table, const Splits& splits, const BaseTrainer* base, ProgressSteps& steps) {
+  const std::vector<std::size_t>& positions = splits.learning().rows;
   const std::span<const double> given = given_predictions(table);
   const std::size_t outputs = predicted_numbers(table, base);
   FittingRows rows{.x = WideRows(table.rows.x, positions, outputs),
@@ -28,14 +50,8 @@ FittingRows fit_base_model(const FitTable& table, const Splits& splits, const Ba
   if (!table.rows.sample_weights.empty()) rows.weights = taken(table.rows.sample_weights, positions);
   for (std::size_t j = 0; j < table.categories.size(); ++j)
     rows.categorical[j] = table.categories[j].size() > 0 ? 1 : 0;
-  std::vector<double> predictions(rows.y.size() * outputs);
-  if (given.empty()) {
-    rows.trainer = cross_fit(*base, rows.inputs(), rows.y, splits.folds(), predictions, steps.next());
-    const BaseTrainer& trainer = rows.trainer != nullptr ? *rows.trainer : *base;
-    rows.base = trainer.train(rows.inputs(), rows.y, "base model", steps.next());
-  } else {
-    predictions = taken(given, positions, outputs);
-  }
+  std::vector<double> predictions =
+      given.empty() ? predict_out_of_sample(table, splits, *base, rows, steps) : taken(given, positions, outputs);
   if (outputs == 2) {
     std::vector<double> centres(rows.y.size());
     std::vector<double> halves(rows.y.size());
@@ -51,7 +67,7 @@ FittingRows fit_base_model(const FitTable& table, const Splits& splits, const Ba
 
 double mean_error(const FittingRows& rows, const Splits& splits, const Workers& workers) {
   double own = 0;
-  for (const double residual : rows.residuals) own += std::abs(residual) / static_cast<double>(splits.fitting_rows());
+  for (const double residual : rows.residuals) own += std::abs(residual) / static_cast<double>(splits.learning_rows());
   return workers.total(own);
 }
 
@@ -96,7 +112,7 @@ RowSketch sketch_of_parts(const FitTable& table, std::span<const std::size_t> ro
 
 std::vector<double> fit_residuals(const FittingRows& rows, const Splits& splits, const Workers& workers) {
   constexpr std::size_t kMaxRows = 100'000;  // of several workers
-  return residual_quantiles(workers.sample(rows.residuals, 1, splits.fitting().splitter.numbers(), kMaxRows));
+  return residual_quantiles(workers.sample(rows.residuals, 1, splits.learning().splitter.numbers(), kMaxRows));
 }
 
 }  // namespace widthwise::internal

@@ -11,7 +11,7 @@ namespace {
 std::vector<double> counts_of(const FitTable& table, std::size_t feature, const Splits& splits,
                               const Workers& workers) {
   std::vector<double> counts(table.categories[feature].size());
-  for (const std::size_t row : splits.fitting().rows) {
+  for (const std::size_t row : splits.seen()) {
     const double number = table.rows.x(row, feature);
     if (!std::isnan(number)) counts[static_cast<std::size_t>(number)] += 1;
   }

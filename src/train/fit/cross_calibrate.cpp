@@ -80,7 +80,8 @@ void check_fold_count(std::size_t folds) {
 }
 
 std::vector<SplitPart> cross_parts(const FitTable& table, const FitOptions& options) {
-  const Folds folds = cross_folds(table, options.folds, stream_seed(options.seed, Stream::kCross));
+  const Folds folds =
+      cross_folds(table, options.folds.value_or(kFoldsOfFewRows), stream_seed(options.seed, Stream::kCross));
   check_fold_count(folds.count);
   std::vector<SplitPart> parts;
   for (std::size_t k = 0; k < folds.count; ++k) {

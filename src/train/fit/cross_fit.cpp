@@ -23,7 +23,7 @@ std::unique_ptr<const BaseTrainer> cross_fit(const BaseTrainer& trainer, const I
                                internal::count_of(n, "row"), y.size(),
                                internal::count_of(out.size(), "output prediction"));
   }
-  return internal::cross_fit(trainer, rows, y, internal::random_folds(n, folds, seed), out, progress);
+  return internal::cross_fit(trainer, rows, y, internal::random_folds(n, folds, seed), out, progress).trainer;
 }
 
 internal::Folds internal::random_folds(std::size_t rows, std::size_t count, std::uint64_t seed) {
@@ -81,9 +81,8 @@ std::size_t best_of(std::span<const double> losses) {
 
 }  // namespace
 
-std::unique_ptr<const BaseTrainer> internal::cross_fit(const BaseTrainer& trainer, const InputRows& rows,
-                                                       std::span<const double> y, const Folds& folds,
-                                                       std::span<double> out, const ProgressCallback& progress) {
+internal::CrossFitted internal::cross_fit(const BaseTrainer& trainer, const InputRows& rows, std::span<const double> y,
+                                          const Folds& folds, std::span<double> out, const ProgressCallback& progress) {
   const auto held = [&](std::size_t fold) {
     return CopiedRows(rows, y, folds, [&](std::size_t other) { return other == fold; });
   };
@@ -110,11 +109,12 @@ std::unique_ptr<const BaseTrainer> internal::cross_fit(const BaseTrainer& traine
     }
     for (std::size_t step = 0; step < losses.size(); ++step) losses[step] += found[step];
   }
-  if (steps == nullptr) return nullptr;
+  if (steps == nullptr) return {nullptr, std::move(models)};
   for (std::size_t fold = 0; fold < folds.count; ++fold) {
-    predict(*steps->shortened(*models[fold], best_of(losses)), held(fold), out);
+    models[fold] = steps->shortened(*models[fold], best_of(losses));
+    predict(*models[fold], held(fold), out);
   }
-  return steps->trainer(best_of(losses));
+  return {steps->trainer(best_of(losses)), std::move(models)};
 }
 
 }  // namespace widthwise

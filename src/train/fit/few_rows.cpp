@@ -5,6 +5,7 @@
 
 #include "base/message.hpp"
 #include "base/text.hpp"
+#include "train/fit/splits.hpp"
 
 namespace widthwise::internal {
 namespace {
@@ -15,8 +16,8 @@ constexpr double kMinRowsToTrain = 20;
 /// The rows of `rows` that fit: those that do not calibrate, of the whole fit or of a fold.
 double fitting_rows(double rows, const FitTable& table, const FitOptions& options) {
   if (options.calibration == CalibrationMethod::kCross) {
-    const auto folds = static_cast<double>(options.folds);
-    return rows - rows / (options.folds == kFoldPerRow ? rows : std::min(folds, rows));
+    const std::size_t folds = options.folds.value_or(kFoldsOfFewRows);
+    return rows - rows / (folds == kFoldPerRow ? rows : std::min(static_cast<double>(folds), rows));
   }
   if (!table.cv_predictions.empty()) return rows;
   return rows - (options.calibration_size < 1 ? options.calibration_size * rows : options.calibration_size);

@@ -27,11 +27,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 Field goal_field() {
   return {{.name = "goal",
-           .form = "auto|even|narrow|0..1",
-           .expected = "auto, even, narrow or a number from 0 to 1",
-           .help = "what to optimise: `even` coverage for all inputs, `narrow` mean width, or a number between 0 "
-                   "(narrow) and 1 (even); `auto` is 0.85, or `narrow` for a score transform that supports nothing "
-                   "else"},
+           .form = "auto|balanced|even|narrow|0..1",
+           .expected = "auto, balanced, even, narrow or a number from 0 to 1",
+           .help = "what to optimise: `balanced`, the smallest interval score with nearly even coverage; `even` "
+                   "coverage for all inputs; `narrow` mean width; or a number between 0 (narrow) and 1 (even); `auto` "
+                   "is `balanced`, or `narrow` for a score transform that supports nothing else"},
           [](FitOptions& options, std::string_view text) {
             options.goal = text == kAuto ? std::nullopt : std::optional(Goal::parse(text));
             return true;
@@ -45,8 +45,9 @@ Field transform_field() {
   return {{.name = "score_transform",
            .form = joined(names, "|"),
            .expected = listed(names),
-           .help = "score transform, whose parameters the localizer predicts; `auto` is `exp`, `affine` for "
-                   "the goal `narrow`, and for `even` also `spline` if that is better on the hold-out"},
+           .help = "score transform, whose parameters the localizer predicts; `auto` is `shortest`, or "
+                   "`spline` if that is better on the hold-out, for the goals `balanced` and `even`, `affine` for "
+                   "`narrow`, and `exp` for numbers"},
           [](FitOptions& options, std::string_view text) {
             if (text != kAuto) (void)make_transform(text);
             options.score_transform = text;
@@ -73,7 +74,7 @@ Field sides_field() {
            .form = "auto|true|false",
            .expected = "auto, true or false",
            .help = "learn the half-widths below and above the prediction separately; `auto` does so for the goals "
-                   "`narrow` and `even` if that is better on the hold-out, and always for `shortest`"},
+                   "`balanced` and `even`, and for `narrow` if that is better on the hold-out"},
           [](FitOptions& options, std::string_view text) {
             if (text != kAuto && text != "true" && text != "false") return false;
             options.sides = std::nullopt;
@@ -275,21 +276,20 @@ Field duplicates_field() {
 
 Field folds_field() {
   return {{.name = "folds",
-           .form = "N|all",
-           .expected = "a whole number of at least 2, or all",
-           .help = "folds for cross-fitting the base model; with cross-calibration the number of fold models, and "
-                   "`all` is one per row (jackknife+)"},
+           .form = "auto|N|all",
+           .expected = "auto, a whole number of at least 1, or all",
+           .help = "folds for cross-fitting the base model; 1 fits it once, and its errors on further rows train the "
+                   "localizer; `auto` is 5, 2 from 50,000 fitting rows and 1 from 500,000; with cross-calibration the "
+                   "number of fold models, where `auto` is 5 and `all` one per row (jackknife+)"},
           [](FitOptions& options, std::string_view text) {
-            if (text == "all") {
-              options.folds = kFoldPerRow;
-              return true;
-            }
-            const auto folds = read_whole<std::uint64_t>(text);
-            if (folds) options.folds = *folds;
-            return folds && *folds >= 2;
+            options.folds = std::nullopt;
+            if (text == kAuto) return true;
+            options.folds = text == "all" ? kFoldPerRow : read_whole<std::uint64_t>(text).value_or(kFoldPerRow);
+            return text == "all" || *options.folds != kFoldPerRow;
           },
           [](const FitOptions& options) {
-            return options.folds == kFoldPerRow ? std::string("all") : std::to_string(options.folds);
+            if (!options.folds) return std::string(kAuto);
+            return *options.folds == kFoldPerRow ? std::string("all") : std::to_string(*options.folds);
           }};
 }
 

@@ -25,12 +25,13 @@ Goal Goal::evenness(double value) {
 }
 
 Goal Goal::parse(std::string_view text) {
+  if (text == "balanced") return balanced();
   if (text == "even") return even();
   if (text == "narrow") return narrow();
   const auto value = internal::read_whole<double>(text);
   if (!value) {
-    throw internal::make_error(ErrorCode::kInvalidArgument, "goal: '{}' is not even, narrow or a number from 0 to 1",
-                               text);
+    throw internal::make_error(ErrorCode::kInvalidArgument,
+                               "goal: '{}' is not balanced, even, narrow or a number from 0 to 1", text);
   }
   return evenness(*value);
 }
@@ -86,37 +87,40 @@ ResolvedGoal resolve_with(const FitOptions& options, const std::optional<Goal>& 
 }
 
 /// The sides to train first. A transform that joins two sides is meant for two.
-Sides first_sides(const FitOptions& options) {
+Sides first_sides(const FitOptions& options, const std::string& transform) {
   if (options.sides) return *options.sides;
-  const bool joins = options.score_transform != "auto" && make_transform(options.score_transform)->joins_sides();
+  const bool joins = transform != "auto" && make_transform(transform)->joins_sides();
   return joins ? Sides::kTwo : Sides::kOne;
 }
 
 }  // namespace
 
 internal::Goals internal::resolve_goals(const FitOptions& options, bool quantiles) {
-  const Sides sides = first_sides(options);
+  const Goal wish = options.goal.value_or(Goal::by_default());
+  const bool is_free = options.score_transform == "auto" && options.score == Score::kAbsolute && !options.sides;
+  const bool of_distribution = is_free && wish.is_of_distribution();
+  const std::string transform = of_distribution ? "shortest" : options.score_transform;
+  const Sides sides = first_sides(options, transform);
   const ScoreOptions score{options.score, {.gamma = options.gamma, .epsilon = options.epsilon}};
-  Goals goals{.chosen = resolve_with(options, options.goal, options.score_transform, sides, score),
+  Goals goals{.chosen = resolve_with(options, options.goal, transform, sides, score),
               .two_sided = std::nullopt,
-              .distribution = std::nullopt,
+              .central = std::nullopt,
               .fixed = resolve_with(options, options.goal, "identity", sides),
               .other = std::nullopt};
   const ResolvedGoal& chosen = goals.chosen;
   if (chosen.objective == nullptr) return goals;
+  if (of_distribution) goals.central = resolve_with(options, options.goal, "spline", sides);
   // The transform mixture has an inverse per row and level to find, which is too slow to train twice.
-  const Transform& transform = chosen.rule.transform();
+  const Transform& phi = chosen.rule.transform();
   const bool may_have_two_sides =
-      transform.has_spline_inverse() || ((chosen.goal.is_narrow() || quantiles) && transform.affine_form() != nullptr);
+      phi.has_spline_inverse() || ((chosen.goal.is_narrow() || quantiles) && phi.affine_form() != nullptr);
   if (!options.sides && may_have_two_sides && sides == Sides::kOne) {
-    goals.two_sided = resolve_with(options, options.goal, options.score_transform, Sides::kTwo, score);
-  }
-  const bool is_free = options.score_transform == "auto" && options.score == Score::kAbsolute && !options.sides;
-  if (is_free && chosen.goal.is_even()) {
-    goals.distribution = resolve_with(options, options.goal, "spline", Sides::kTwo);
+    goals.two_sided = resolve_with(options, options.goal, transform, Sides::kTwo, score);
   }
   if (options.compare) {
-    goals.other = resolve_with(options, chosen.goal.is_narrow() ? Goal::even() : Goal::narrow(), "auto", sides);
+    const bool narrow = chosen.goal.is_narrow();
+    goals.other = resolve_with(options, narrow ? Goal::even() : Goal::narrow(), narrow ? "shortest" : "auto",
+                               narrow ? Sides::kTwo : options.sides.value_or(Sides::kOne));
   }
   return goals;
 }

@@ -22,6 +22,7 @@ Holdout::Holdout(const FittingRows& rows, double unit, const Splits& splits, con
       space_(options.outcome_space.in_units(unit)),
       unit_(unit),
       seed_(stream_seed(options.seed, Stream::kReport)),
+      learning_rows_(splits.learning_rows()),
       all_x_(rows.x.all()),
       categorical_(rows.categorical),
       all_weights_(rows.weights) {
@@ -48,7 +49,7 @@ TrainingRows Holdout::rows_of(const Part& part) const {
 void Holdout::sample_report_rows(const FittingRows& rows, const Splits& splits, const Workers& workers) {
   constexpr std::size_t kMaxRows = 20'000;  // limit with several workers
   const std::size_t columns = all_x_.columns();
-  const RowSplitter holdout = splits.fitting().splitter.of(splits.holdout());
+  const RowSplitter holdout = splits.learning().splitter.of(splits.holdout());
   sample_halves(holdout, workers, kMaxRows);
   std::vector<double> own;  // the columns of x, then the outcome
   own.reserve(splits.holdout().size() * (columns + 1));
@@ -87,15 +88,17 @@ std::vector<std::uint8_t> Holdout::halves() const {
 }
 
 Candidate Holdout::try_out(const ResolvedGoal& goal) const {
+  if (goal.objective == nullptr) return try_out(goal, {});
+  return try_out(goal, trainer_->train(rows_of(training_), rows_of(holdout_), *goal.objective, steps_.next()));
+}
+
+Candidate Holdout::try_out(const ResolvedGoal& goal, Trained trained) const {
   const std::size_t n = report_outcomes_.size();
   const std::size_t columns = all_x_.columns();
   std::vector<double> values(n * goal.rule.parameter_count());
   const MutableMatrixView parameters(values.data(), n, goal.rule.parameter_count());
-  Trained trained;
-  if (goal.objective != nullptr) {
-    trained = trainer_->train(rows_of(training_), rows_of(holdout_), *goal.objective, steps_.next());
+  if (trained.function != nullptr)
     trained.function->evaluate({report_rows_.data(), n, columns, columns + 1}, parameters);
-  }
   Candidate candidate{goal, {}, std::move(trained)};
   measure(goal.rule, parameters, candidate);
   GoalReport& report = candidate.report;
@@ -159,7 +162,7 @@ void Holdout::measure(const ConformalRule& rule, MatrixView parameters, Candidat
 
 std::shared_ptr<const RowFunction> Holdout::retrain(const Candidate& candidate) const {
   const auto& objective = candidate.goal.objective;
-  if (objective == nullptr) return nullptr;
+  if (objective == nullptr || !retrains(learning_rows_)) return candidate.trained.function;
   return trainer_
       ->retrain({all_x_, {all_residuals_, all_weights_}, categorical_}, *objective, candidate.trained.iterations,
                 steps_.next())

@@ -34,13 +34,22 @@ class Holdout {
   Holdout(const FittingRows& rows, double unit, const Splits& splits, const Workers& workers, const FitOptions& options,
           const LocalizerTrainer* trainer, ProgressSteps& steps);
 
+  /// Whether so many learning rows (of all workers) are few enough to train on the hold-out as well.
+  [[nodiscard]] static bool retrains(std::uint64_t learning_rows) { return learning_rows <= kMaxRetrainedRows; }
+
   /// Train for a goal without the hold-out, and measure the result on the hold-out.
   [[nodiscard]] Candidate try_out(const ResolvedGoal& goal) const;
 
-  /// Train the goal of the candidate on all fitting rows, for as many iterations; null if the goal trains nothing.
+  /// Measure a goal with the parameters that were trained for another one with the same objective.
+  [[nodiscard]] Candidate try_out(const ResolvedGoal& goal, Trained trained) const;
+
+  /// Train the goal of the candidate on all learning rows, for as many iterations; null if the goal trains nothing.
+  /// With many rows, those of the hold-out hardly improve it, and the candidate is kept.
   [[nodiscard]] std::shared_ptr<const RowFunction> retrain(const Candidate& candidate) const;
 
  private:
+  static constexpr std::uint64_t kMaxRetrainedRows = 10'000;  // experiments/NOTES.md
+
   /// Training rows of a localizer, with their own memory.
   struct Part {
     std::vector<double> x;
@@ -61,7 +70,8 @@ class Holdout {
   Level level_;           // level of reports
   OutcomeSpace space_;    // in units
   double unit_;
-  std::uint64_t seed_;  // seed of reports
+  std::uint64_t seed_;           // seed of reports
+  std::uint64_t learning_rows_;  // of all workers
   MatrixView all_x_;
   std::span<const std::uint8_t> categorical_;
   std::vector<double> all_residuals_;

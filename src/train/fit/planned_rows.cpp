@@ -18,6 +18,7 @@
 namespace widthwise {
 
 std::vector<std::size_t> SplitPart::predicted(std::size_t rows) const {
+  if (!learning.empty()) return learning;
   if (folds.empty()) return fitting;
   std::vector<bool> tested(rows);
   for (const Fold& fold : folds) {
@@ -26,6 +27,12 @@ std::vector<std::size_t> SplitPart::predicted(std::size_t rows) const {
   std::vector<std::size_t> some;
   std::ranges::copy_if(fitting, std::back_inserter(some), [&](std::size_t row) { return tested[row]; });
   return some;
+}
+
+std::vector<std::size_t> SplitPart::seen() const {
+  std::vector<std::size_t> rows = fitting;
+  rows.insert(rows.end(), learning.begin(), learning.end());
+  return rows;
 }
 
 namespace {
@@ -45,6 +52,19 @@ std::vector<Fold> folds_of(std::span<const std::size_t> rows, const internal::Fo
   }
   std::erase_if(all, [](const Fold& fold) { return fold.test.empty(); });
   return all;
+}
+
+/// Set the folds of the fitting rows; with one split, some of them become learning rows.
+void set_folds(SplitPart& part, const internal::Folds& folds) {
+  if (folds.count != kOneSplit) {
+    part.folds = folds_of(part.fitting, folds);
+    return;
+  }
+  std::vector<std::size_t> fitting;
+  for (std::size_t i = 0; i < part.fitting.size(); ++i) {
+    (folds.fold_of[i] == 0 ? part.learning : fitting).push_back(part.fitting[i]);
+  }
+  part.fitting = std::move(fitting);
 }
 
 /// The rows of a table that given folds must respect.
@@ -172,7 +192,7 @@ SplitPart planned_part(const FitTable& table, const FitOptions& options, GivenFo
     part.folds = std::move(*given);
     drop_copies(part.folds, table.copies);
   } else {
-    part.folds = folds_of(part.fitting, internal::cross_fitting_folds(rows.fitting, options, workers));
+    set_folds(part, internal::cross_fitting_folds(rows.fitting, options, workers));
   }
   const auto before = [&](std::size_t a, std::size_t b) {
     if (!table.rows.times.empty() && table.rows.times[a] != table.rows.times[b])
@@ -180,6 +200,7 @@ SplitPart planned_part(const FitTable& table, const FitOptions& options, GivenFo
     return a < b;
   };
   std::ranges::sort(part.fitting, before);
+  std::ranges::sort(part.learning, before);
   std::ranges::sort(part.calibration, before);
   for (Fold& fold : part.folds) {
     if (given) continue;
@@ -258,6 +279,7 @@ SplitPlan plan(const FitTable& table, const FitOptions& options, GivenFolds give
     SplitPlan plan{.parts = parts_of(internal::PartOfTable(table, names).table())};
     for (SplitPart& part : plan.parts) {
       rename(part.fitting, names);
+      rename(part.learning, names);
       rename(part.calibration, names);
       for (Fold& fold : part.folds) {
         rename(fold.train, names);

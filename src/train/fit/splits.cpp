@@ -121,33 +121,82 @@ SetAside::SetAside(const FitTable& table, const SplitPart& part, const Workers& 
     : calibration(splitter_of(table, workers), part.calibration),
       fitting(splitter_of(table, workers), part.predicted(table.rows.x.rows())) {}
 
+namespace {
+
+// Many rows make the models of few folds nearly as good as those of many, and then one model as good as several. The
+// errors of more rows hardly improve a localizer (experiments/NOTES.md).
+constexpr std::uint64_t kMinRowsForTwoFolds = 50'000;
+constexpr std::uint64_t kMinRowsForOneSplit = 500'000;
+constexpr double kMaxLearningRows = 50'000;
+constexpr double kMaxLearningShare = 0.25;  // of one split
+
+std::size_t count_of_folds(const FitOptions& options, std::uint64_t rows) {
+  if (options.folds) return *options.folds;
+  if (rows >= kMinRowsForOneSplit) return kOneSplit;
+  return rows >= kMinRowsForTwoFolds ? 2 : kFoldsOfFewRows;
+}
+
+/// One fold, with the rows whose errors train the localizer.
+Folds one_fold(const TablePart& fitting, std::uint64_t rows, std::uint64_t seed) {
+  const double share = std::min(kMaxLearningShare, kMaxLearningRows / static_cast<double>(rows));
+  RowSplitter::Split split = fitting.splitter.split(share, 1, seed);
+  Folds folds{.count = kOneSplit, .order = {}, .fold_of = std::vector<std::size_t>(fitting.rows.size(), 1)};
+  for (const std::size_t row : split.share) folds.fold_of[row] = 0;
+  folds.order = std::move(split.share);
+  folds.order.insert(folds.order.end(), split.rest.begin(), split.rest.end());
+  return folds;
+}
+
+}  // namespace
+
 Folds cross_fitting_folds(const TablePart& fitting, const FitOptions& options, const Workers& workers) {
-  const std::size_t count = workers.alone() ? std::min(options.folds, fitting.rows.size()) : options.folds;
-  return fitting.splitter.folds(std::max<std::size_t>(count, std::min<std::size_t>(options.folds, 2)),
-                                stream_seed(options.seed, Stream::kFolds));
+  const std::uint64_t rows = workers.total_count(fitting.rows.size());
+  const std::size_t wanted = count_of_folds(options, rows);
+  const std::uint64_t seed = stream_seed(options.seed, Stream::kFolds);
+  if (wanted == kOneSplit) return one_fold(fitting, rows, seed);
+  const std::size_t count = workers.alone() ? std::min(wanted, fitting.rows.size()) : wanted;
+  return fitting.splitter.folds(std::max<std::size_t>(count, std::min<std::size_t>(wanted, 2)), seed);
 }
 
 Splits::Splits(const FitTable& table, const FitOptions& options, const Workers& workers)
-    : rows_(table, options, workers) {
+    : rows_(table, options, workers), learning_(rows_.fitting) {
   count(workers);
   check_clusters(table, options);
   if (given_predictions(table).empty()) folds_ = cross_fitting_folds(rows_.fitting, options, workers);
+  learn(options, workers);
   hold_out(options, workers);
 }
 
 Splits::Splits(const FitTable& table, const SplitPart& part, const FitOptions& options, const Workers& workers)
-    : rows_(table, part, workers), seen_(part.fitting) {
+    : rows_(table, part, workers), seen_(part.seen()), learning_(rows_.fitting) {
   count(workers);
+  learn(options, workers);
   hold_out(options, workers);
 }
 
 void Splits::count(const Workers& workers) {
   calibration_rows_ = workers.total_count(calibration().rows.size());
   fitting_rows_ = workers.total_count(fitting().rows.size());
+  seen_rows_ = workers.total_count(seen().size());
+}
+
+void Splits::learn(const FitOptions& options, const Workers& workers) {
+  const double share = kMaxLearningRows / static_cast<double>(fitting_rows_);
+  if (folds_.count == kOneSplit) {
+    for (const std::size_t row : folds_.order) {
+      if (folds_.fold_of[row] == 0) learning_positions_.push_back(row);
+    }
+  } else if (share < 1) {
+    learning_positions_ = fitting().splitter.split(share, 1, stream_seed(options.seed, Stream::kLearning)).share;
+  } else {
+    learning_positions_ = positions(fitting().rows.size());
+  }
+  learning_ = TablePart(fitting(), std::span<const std::size_t>(learning_positions_));
+  learning_rows_ = workers.total_count(learning_.rows.size());
 }
 
 void Splits::hold_out(const FitOptions& options, const Workers& workers) {
-  holdout_ = fitting().splitter.split(options.holdout_fraction, 1, stream_seed(options.seed, Stream::kHoldout));
+  holdout_ = learning().splitter.split(options.holdout_fraction, 1, stream_seed(options.seed, Stream::kHoldout));
   holdout_rows_ = workers.total_count(holdout_.share.size());
   if (holdout_rows_ == 0) throw Error(ErrorCode::kTooFewRows, "fit: no rows are left for the hold-out; pass more rows");
 }

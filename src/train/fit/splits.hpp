@@ -17,7 +17,7 @@
 namespace widthwise::internal {
 
 /// Each random choice of a fit has a separate stream of the seed, so that the choices are independent.
-enum class Stream : std::uint64_t { kSplit = 1, kFolds, kHoldout, kReport, kCross, kShift };
+enum class Stream : std::uint64_t { kSplit = 1, kFolds, kHoldout, kReport, kCross, kShift, kLearning };
 
 [[nodiscard]] inline std::uint64_t stream_seed(std::uint64_t seed, Stream stream) {
   return mix_bits(seed ^ mix_bits(static_cast<std::uint64_t>(stream)));
@@ -66,6 +66,11 @@ class RowSplitter {
 struct TablePart {
   TablePart(const RowSplitter& table, std::vector<std::size_t> positions)
       : rows(std::move(positions)), splitter(table.of(rows)) {}
+  /// Some of the rows of another part, by their positions in it.
+  TablePart(const TablePart& part, std::span<const std::size_t> positions) : splitter(part.splitter.of(positions)) {
+    rows.reserve(positions.size());
+    for (const std::size_t position : positions) rows.push_back(part.rows[position]);
+  }
 
   std::vector<std::size_t> rows;  ///< positions in the table
   RowSplitter splitter;           ///< with the numbers of these rows
@@ -87,8 +92,12 @@ struct SetAside {
       : calibration(table, distinct_rows(std::move(split.share), copies)), fitting(table, std::move(split.rest)) {}
 };
 
-/// The folds of fitting rows, at most one per row. Throws the errors of RowSplitter::folds.
+/// The folds of fitting rows, at most one per row. One fold (kOneSplit) has some of the rows: the others are in none,
+/// and all base models are fitted to them. Throws the errors of RowSplitter::folds.
 [[nodiscard]] Folds cross_fitting_folds(const TablePart& fitting, const FitOptions& options, const Workers& workers);
+
+/// The folds that cross-calibration makes unless it is told how many.
+inline constexpr std::size_t kFoldsOfFewRows = 5;
 
 /// How the rows of one fit are split. Calibration rows are set aside before anything is fitted.
 class Splits {
@@ -99,31 +108,42 @@ class Splits {
   Splits(const FitTable& table, const SplitPart& part, const FitOptions& options, const Workers& workers);
 
   [[nodiscard]] const TablePart& calibration() const { return rows_.calibration; }
+  /// Rows that the base model is fitted to, or that it may be fitted to out of sample.
   [[nodiscard]] const TablePart& fitting() const { return rows_.fitting; }
   /// Rows that something was fitted to, of which those without predictions are no fitting rows.
   [[nodiscard]] const std::vector<std::size_t>& seen() const { return seen_.empty() ? fitting().rows : seen_; }
-  /// Positions among the fitting rows of the hold-out and of the other rows.
-  [[nodiscard]] const std::vector<std::size_t>& holdout() const { return holdout_.share; }
-  [[nodiscard]] const std::vector<std::size_t>& training() const { return holdout_.rest; }
   /// Folds of the fitting rows; none if the table has predictions.
   [[nodiscard]] const Folds& folds() const { return folds_; }
+  /// The fitting rows whose errors train the localizer, as rows of the table and as positions among the fitting rows.
+  [[nodiscard]] const TablePart& learning() const { return learning_; }
+  [[nodiscard]] const std::vector<std::size_t>& learning_positions() const { return learning_positions_; }
+  /// Positions among the learning rows of the hold-out and of the other rows.
+  [[nodiscard]] const std::vector<std::size_t>& holdout() const { return holdout_.share; }
+  [[nodiscard]] const std::vector<std::size_t>& training() const { return holdout_.rest; }
 
   /// Rows over all workers.
   [[nodiscard]] std::uint64_t calibration_rows() const { return calibration_rows_; }
   [[nodiscard]] std::uint64_t fitting_rows() const { return fitting_rows_; }
+  [[nodiscard]] std::uint64_t learning_rows() const { return learning_rows_; }
+  [[nodiscard]] std::uint64_t seen_rows() const { return seen_rows_; }
   [[nodiscard]] std::uint64_t holdout_rows() const { return holdout_rows_; }
 
  private:
   void count(const Workers& workers);
+  void learn(const FitOptions& options, const Workers& workers);
   void hold_out(const FitOptions& options, const Workers& workers);
   void check_clusters(const FitTable& table, const FitOptions& options) const;
 
   SetAside rows_;
   std::vector<std::size_t> seen_;
-  RowSplitter::Split holdout_;
   Folds folds_;
+  std::vector<std::size_t> learning_positions_;
+  TablePart learning_;
+  RowSplitter::Split holdout_;
   std::uint64_t calibration_rows_ = 0;
   std::uint64_t fitting_rows_ = 0;
+  std::uint64_t learning_rows_ = 0;
+  std::uint64_t seen_rows_ = 0;
   std::uint64_t holdout_rows_ = 0;
 };
 

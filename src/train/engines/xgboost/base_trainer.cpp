@@ -14,15 +14,14 @@
 #include "base/message.hpp"
 #include "base/text.hpp"
 #include "train/engines/leaf_values.hpp"
-#include "train/engines/xgboost/bins.hpp"
 #include "train/engines/xgboost/booster.hpp"
 #include "train/engines/xgboost/forest.hpp"
 #include "train/engines/xgboost/settings.hpp"
+#include "train/engines/xgboost/tree_rows.hpp"
 
 namespace widthwise {
 namespace {
 
-using internal::Bins;
 using internal::Chunk;
 using internal::Chunks;
 using internal::Forest;
@@ -33,6 +32,7 @@ using internal::Sampling;
 using internal::TrainingMatrix;
 using internal::TrainingThreads;
 using internal::TreeGrower;
+using internal::TreeRows;
 
 /// Outcomes for training, in numbers near 1: single precision holds few digits of large ones.
 struct ScaledOutcomes {
@@ -59,27 +59,19 @@ class BaseRows {
   BaseRows(const std::shared_ptr<const XgboostLibrary>& library, const InputRows& rows, std::span<const double> y,
            const TrainingContext& context, const Reducer& reducer, std::size_t threads)
       : reducer_(reducer),
-        x_(rows.x),
-        bins_(rows, context.communicator),
-        matrix_(binned(library, rows, threads)),
+        rows_(library, rows, context, threads),
         outcomes_(y, reducer),
         weights_(weights_of_mean_one(rows, reducer)),
-        chunks_(y.size(), threads),
         threads_(threads),
-        leaves_(y.size(), 0),
         errors_(y.size()),
         gradient_(y.size()),
-        hessian_(weights_) {
-    matrix_.set_labels(std::vector<double>(y.size(), 0.0));
-  }
+        hessian_(weights_) {}
 
-  [[nodiscard]] const TrainingMatrix& matrix() const { return matrix_; }
-  [[nodiscard]] std::size_t columns() const { return x_.columns(); }
+  [[nodiscard]] const TrainingMatrix& matrix() const { return rows_.matrix(); }
 
   /// The best constant, in units.
   [[nodiscard]] float first_output(const LeafValues& values) {
     constexpr int kSteps = 30;
-    std::ranges::fill(leaves_, 0);
     double constant = 0;
     for (int step = 0; step < kSteps; ++step) {
       for (std::size_t i = 0; i < errors_.size(); ++i) errors_[i] = outcomes_.values[i] - constant;
@@ -92,40 +84,30 @@ class BaseRows {
   }
 
   /// Draw the rows and columns of a round.
-  void sample(const Sampling& sampling, std::size_t round) {
-    chunks_.for_each([&](const Chunk& chunk) {
-      Random random = sampling.of_rows(round, reducer_.rank(), chunk.number);
-      for (std::size_t i = chunk.first; i < chunk.last; ++i) {
-        hessian_[i] = random.uniform() < sampling.row_share() ? weights_[i] : 0;
-      }
-    });
-    matrix_.set_column_weights(sampling.column_weights(round, columns()));
-  }
+  void sample(const Sampling& sampling, std::size_t round) { rows_.sample(sampling, round, weights_, hessian_); }
 
   /// The next tree for a quantile, whose leaves are multiplied by `rate`. Adds it to the predictions f (n).
   [[nodiscard]] TreeArrays grow(TreeGrower& grower, const LeafValues& values, double probability, double rate,
                                 std::span<float> f) {
     differentiate(probability, f);
-    TreeArrays tree = grower.grow(columns(), gradient_, hessian_);
-    bins_.to_values(tree);
+    TreeArrays tree = rows_.grow(grower, gradient_, hessian_);
     std::vector<float> leaf_values;
-    for (const double value : values.of(leaf_rows(hessian_), number_leaves(tree), reducer_)) {
+    for (const double value : values.of(leaf_rows(hessian_), rows_.leaf_count(), reducer_)) {
       leaf_values.push_back(static_cast<float>(rate * value));
     }
-    chunks_.for_each([&](const Chunk& chunk) {
-      for (std::size_t i = chunk.first; i < chunk.last; ++i) f[i] += leaf_values[leaves_[i]];
+    rows_.chunks().for_each([&](const Chunk& chunk) {
+      for (std::size_t i = chunk.first; i < chunk.last; ++i) f[i] += leaf_values[rows_.leaves()[i]];
     });
-    for (std::size_t node = 0, leaf = 0; node < tree.feature.size(); ++node) {
-      if (tree.feature[node] < 0) tree.value[node] = leaf_values[leaf++];
-    }
+    internal::set_leaf_values(tree, leaf_values);
     return tree;
   }
 
   /// The predictions of trees in units, by output.
   [[nodiscard]] std::vector<std::vector<float>> predictions(const Forest& forest) const {
     const std::size_t outputs = forest.arrays().base.size();
-    std::vector<double> out(x_.rows() * outputs);
-    Trees(forest.arrays()).evaluate(x_, {out.data(), x_.rows(), outputs});
+    const MatrixView x = rows_.x();
+    std::vector<double> out(x.rows() * outputs);
+    Trees(forest.arrays()).evaluate(x, {out.data(), x.rows(), outputs});
     std::vector<std::vector<float>> f(outputs);
     for (std::size_t i = 0; i < out.size(); ++i) f[i % outputs].push_back(static_cast<float>(out[i]));
     return f;
@@ -141,12 +123,6 @@ class BaseRows {
   }
 
  private:
-  TrainingMatrix binned(const std::shared_ptr<const XgboostLibrary>& library, const InputRows& rows,
-                        std::size_t threads) const {
-    const std::vector<float> numbers = bins_.numbers(rows.x);
-    return {library, {numbers.data(), rows.x.rows(), rows.x.columns()}, rows.categorical, threads};
-  }
-
   [[nodiscard]] float in_outcomes(float output) const {
     return static_cast<float>(static_cast<double>(outcomes_.centre) + outcomes_.unit * static_cast<double>(output));
   }
@@ -165,7 +141,7 @@ class BaseRows {
   }
 
   [[nodiscard]] LeafRows leaf_rows(std::span<const float> weights) const {
-    return {errors_, weights, leaves_, threads_};
+    return {errors_, weights, rows_.leaves(), threads_};
   }
 
   /// Derivatives that choose the splits: those of w |e|^(3/2), between absolute and squared errors, with the
@@ -173,8 +149,9 @@ class BaseRows {
   /// tiny gains.
   void differentiate(double probability, std::span<const float> f) {
     const double slopes[] = {1 - probability, -probability};  // of e <= 0 and e > 0
-    std::vector<Sizes> sizes(chunks_.count());
-    chunks_.for_each([&](const Chunk& chunk) {
+    const Chunks& chunks = rows_.chunks();
+    std::vector<Sizes> sizes(chunks.count());
+    chunks.for_each([&](const Chunk& chunk) {
       Sizes& sums = sizes[chunk.number];
       for (std::size_t i = chunk.first; i < chunk.last; ++i) {
         errors_[i] = outcomes_.values[i] - static_cast<double>(f[i]);
@@ -192,29 +169,11 @@ class BaseRows {
     }
     reducer_.sum(sums);
     const double unit = sums[1] > 0 ? sums[0] / sums[1] : 1;
-    chunks_.for_each([&](const Chunk& chunk) {
+    chunks.for_each([&](const Chunk& chunk) {
       for (std::size_t i = chunk.first; i < chunk.last; ++i) {
         gradient_[i] = internal::rounded_derivative(unit * static_cast<double>(gradient_[i]));
       }
     });
-  }
-
-  /// Set the leaf of every row; return the number of leaves.
-  std::size_t number_leaves(const TreeArrays& tree) {
-    TreeArrays numbered = tree;
-    numbered.base = {0};
-    std::size_t count = 0;
-    for (std::size_t node = 0; node < numbered.feature.size(); ++node) {
-      if (numbered.feature[node] < 0) numbered.value[node] = static_cast<float>(count++);
-    }
-    const Trees leaves(std::move(numbered));
-    chunks_.for_each([&](const Chunk& chunk) {
-      std::vector<double> numbers(chunk.last - chunk.first);
-      leaves.evaluate(x_.slice(chunk.first, numbers.size()), {numbers.data(), numbers.size(), 1});
-      for (std::size_t i = 0; i < numbers.size(); ++i)
-        leaves_[chunk.first + i] = static_cast<std::uint32_t>(numbers[i]);
-    });
-    return count;
   }
 
   /// Sums of the weights and of the sizes of derivatives.
@@ -224,14 +183,10 @@ class BaseRows {
   };
 
   const Reducer& reducer_;
-  MatrixView x_;
-  Bins bins_;
-  TrainingMatrix matrix_;
+  TreeRows rows_;
   ScaledOutcomes outcomes_;
   std::vector<float> weights_;  // of mean 1
-  Chunks chunks_;
   std::size_t threads_;
-  std::vector<std::uint32_t> leaves_;
   std::vector<double> errors_;
   std::vector<float> gradient_;
   std::vector<float> hessian_;  // weights, 0 for rows that are not in the sample

@@ -84,7 +84,7 @@ Forest::Forest(std::size_t inputs, std::vector<float> first, Checkpoint* checkpo
 void Forest::load(std::span<const std::byte> state) {
   const std::vector<float> first = arrays_.base;
   StateReader reader(state);
-  reader.read(&rounds_, sizeof(rounds_));
+  reader.read(&progress_, sizeof(progress_));
   for_each_array(arrays_, [&](auto& array) {
     std::uint64_t size = 0;
     reader.read(&size, sizeof(size));
@@ -93,7 +93,8 @@ void Forest::load(std::span<const std::byte> state) {
     reader.read(array.data(), size * sizeof(array[0]));
   });
   static_cast<void>(Trees(arrays_));  // which checks them
-  if (reader.left() != 0 || arrays_.base != first || arrays_.roots.size() != rounds_ * first.size()) {
+  if (reader.left() != 0 || arrays_.base != first || progress_.best_rounds > progress_.rounds ||
+      arrays_.roots.size() != progress_.rounds * first.size()) {
     throw Error(ErrorCode::kBadData, "it has trees of another training");
   }
 }
@@ -116,8 +117,16 @@ void Forest::add(const TreeArrays& tree, std::size_t output) {
 }
 
 void Forest::end_round() {
-  ++rounds_;
-  if (checkpoint_ != nullptr && rounds_ % kStretch == 0 && checkpoint_->due()) keep();
+  ++progress_.rounds;
+  if (checkpoint_ != nullptr && progress_.rounds % kStretch == 0 && checkpoint_->due()) keep();
+}
+
+void Forest::end_round(double loss) {
+  if (loss < progress_.best_loss) {
+    progress_.best_loss = loss;
+    progress_.best_rounds = progress_.rounds + 1;
+  }
+  end_round();
 }
 
 void Forest::end() {
@@ -126,7 +135,7 @@ void Forest::end() {
 
 void Forest::keep() {
   StateWriter writer;
-  writer.add(&rounds_, sizeof(rounds_));
+  writer.add(&progress_, sizeof(progress_));
   for_each_array(arrays_, [&](const auto& array) {
     const std::uint64_t size = array.size();
     writer.add(&size, sizeof(size));

@@ -67,6 +67,15 @@ class Sampling {
     return random(round, 1 + rank + (static_cast<std::uint64_t>(chunk) << 32U));
   }
 
+  /// A direction in the space of the outputs: all together in even rounds, with random signs in odd ones.
+  [[nodiscard]] std::vector<double> signs(std::size_t round, std::size_t outputs) const {
+    std::vector<double> signs(outputs, 1.0);
+    if (round % 2 == 0) return signs;
+    Random draws = random(round, kSigns);
+    for (double& sign : signs) sign = draws.uniform() < 0.5 ? -1 : 1;
+    return signs;
+  }
+
   /// The weights of the columns of a round, for XGBoost's own sampling; none if it uses all. It draws columns by their
   /// weights, those with a weight of 0 only if the others are too few.
   [[nodiscard]] std::vector<float> column_weights(std::size_t round, std::size_t all) const {
@@ -91,6 +100,8 @@ class Sampling {
   [[nodiscard]] Random random(std::size_t round, std::uint64_t purpose) const {
     return Random(mix_bits(mix_bits(seed_) + round) + purpose);
   }
+
+  static constexpr std::uint64_t kSigns = std::uint64_t{1} << 63U;  // beyond the numbers of chunks of rows
 
   double rows_;     // share of the rows of a round
   double columns_;  // share of its columns
