@@ -23,18 +23,18 @@ from ..records import (
 from . import checks, diagram, figure, standing
 from .checks import ONE_WIDTH
 from .datasets import DEVELOPED, by_slab
-from .ours import DEFAULT, FRONTIER, NARROW
+from .ours import DEFAULT, NARROW
 from .peers import PEERS, Peer
 from .ranks import ERT, SCORE, WIDTH, mean_ranks
 from .suite import LARGE_CELLS, LARGE_SPLITS
-from .table import ALPHA, Table, by_cell, difference, evenness, has, known_mean, methods_of, peers_of, values
+from .table import ALPHA, METHODS, Table, by_cell, difference, evenness, has, known_mean, methods_of, peers_of, values
 
 ALPHAS = (0.32, 0.1, 0.05)
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection of data sets with a page of its own.
+    """The data sets of a page, of one or more collections.
 
     Attributes
     ----------
@@ -44,6 +44,7 @@ class Collection:
     datasets : its data sets in the order of the page
     checks : its required results
     panels : data sets of the picture that docs/other-libraries.md shows; every data set has a picture if there are any
+    part_of : the name of the part that a data set belongs to; the page has mean ranks and a table of each part
     """
 
     stem: str
@@ -52,6 +53,14 @@ class Collection:
     datasets: tuple[str, ...]
     checks: Callable[[Table, list[str]], list[Check]]
     panels: tuple[str, ...] = ()
+    part_of: Callable[[str], str] = lambda name: ""
+
+    def parts(self, datasets: list[str]) -> standing.Parts:
+        """These data sets by part."""
+        found: standing.Parts = {}
+        for name in datasets:
+            found.setdefault(self.part_of(name), []).append(name)
+        return found
 
 
 FIELD = Collection(
@@ -89,7 +98,7 @@ def draw(folder: Path, collection: Collection, table: Table, datasets: list[str]
             figure.draw(folder / f"{collection.stem}_{name}.png", [name], table)
         if shown := [name for name in collection.panels if name in datasets]:
             figure.draw(folder / f"{collection.stem}.png", shown, table)
-    ranks = {measure: mean_ranks(table, datasets, standing.METHODS, measure) for measure in (WIDTH, SCORE, ERT)}
+    ranks = {measure: mean_ranks(table, datasets, METHODS, measure) for measure in (WIDTH, SCORE, ERT)}
     if known := {measure: found for measure, found in ranks.items() if found}:
         diagram.draw(folder / f"{collection.stem}_ranks.png", known)
 
@@ -174,7 +183,8 @@ def page(
     failures: list[Record],
     circumstances: str,
 ) -> str:
-    parts = [
+    parts = collection.parts(datasets)
+    text = [
         f"# {collection.title}",
         *map(paragraph, collection.about),
         paragraph(circumstances),
@@ -186,16 +196,16 @@ def page(
         "## In short",
         summary(table, datasets),
         paragraph("Mean width / coverage in the worst slab at 90%; for the small data sets mean width / gap."),
-        *standing.sections(table, datasets, f"{collection.stem}_ranks.png"),
+        *standing.sections(table, datasets, parts, f"{collection.stem}_ranks.png"),
         "## The goals and all peers at 90%",
-        glance(table, datasets),
+        *(glance(table, names) for names in parts.values()),
         "## Failures",
         failure_list(failures),
     ]
     for name in datasets:
-        parts += [f"## {name}", dataset_table(table, name)]
-        parts += [f"![{name}]({collection.stem}_{name}.png)"] if collection.panels else []
-    return "\n\n".join(parts) + "\n"
+        text += [f"## {name}", dataset_table(table, name)]
+        text += [f"![{name}]({collection.stem}_{name}.png)"] if collection.panels else []
+    return "\n\n".join(text) + "\n"
 
 
 def summary(table: Table, datasets: list[str]) -> str:
@@ -223,7 +233,7 @@ def _width_and_evenness(table: Table, dataset: str, method: str) -> str:
 def glance(table: Table, datasets: list[str]) -> str:
     """Width and evenness of the main rows on every data set."""
     rows = []
-    for method in (*FRONTIER, *PEERS):
+    for method in METHODS:
         rows.append([method, *(_width_and_evenness(table, name, method) for name in datasets)])
     note = "Width / coverage in the worst slab; on " + ", ".join(name for name in datasets if not by_slab(name))
     return markdown_table(["", *datasets], rows) + f"\n\n{note}: width / gap.\n"

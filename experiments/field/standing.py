@@ -8,21 +8,28 @@ from ..records import markdown_table, paragraph
 from .ours import DEFAULT, EVEN, FRONTIER, NARROW
 from .peers import PEERS
 from .ranks import ERT, EVENNESS, MEASURES, SCORE, WIDTH, compare, dominates, front, holm, mean_ranks, score
-from .table import Table, methods_of
+from .table import METHODS, Table, methods_of
 
-METHODS = (*FRONTIER, *PEERS)
 TESTED = (DEFAULT, EVEN, NARROW)
 
+Parts = dict[str, list[str]]  # the data sets of a page, by the collection that they belong to
 
-def sections(table: Table, datasets: list[str], picture: str) -> list[str]:
-    """The sections; those that need measures or data sets that the records do not have are left out."""
-    parts = []
+
+def sections(table: Table, datasets: list[str], parts: Parts, picture: str) -> list[str]:
+    """The sections; those that need measures or data sets that the records do not have are left out.
+
+    With more than one part, the mean ranks are also those of each part.
+    """
+    found = []
     if any(front(table, name, METHODS) for name in datasets):
-        parts += ["## Who is narrowest, who is most even", leaders(table, datasets), LEADERS]
+        found += ["## Who is narrowest, who is most even", leaders(table, datasets), LEADERS]
     if mean_ranks(table, datasets, METHODS, WIDTH):
-        parts += ["## Mean ranks", rank_table(table, datasets), RANKS, f"![Mean ranks]({picture})"]
-        parts += ["## Tests against each peer", *(test_table(table, datasets, goal) for goal in TESTED), TESTS]
-    return parts
+        found += ["## Mean ranks", rank_table(table, datasets), RANKS, f"![Mean ranks]({picture})"]
+        for part, names in parts.items() if len(parts) > 1 else ():
+            if mean_ranks(table, names, METHODS, WIDTH):
+                found += [f"### Mean ranks on the {part}, {len(names)} data sets", rank_table(table, names)]
+        found += ["## Tests against each peer", *(test_table(table, datasets, goal) for goal in TESTED), TESTS]
+    return found
 
 
 LEADERS = paragraph(

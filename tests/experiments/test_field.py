@@ -154,20 +154,73 @@ def test_a_peer_that_raises_is_recorded_and_one_of_ours_is_not_caught(monkeypatc
 
 def test_the_quick_form_never_runs_on_untouched_data():
     assert [job.dataset for job in untouched.jobs(quick=True)] == ["airfoil"]
-    assert len(untouched.DATASETS) == 19 and "airfoil" not in untouched.DATASETS
+    assert len(untouched.DATASETS) == 35 and "airfoil" not in untouched.DATASETS
     assert untouched.splits("yacht") > untouched.splits("blog") >= checks.ENOUGH_SPLITS
+    assert untouched.splits("college") == untouched.splits("yacht")
+    assert untouched.splits("rodents") == untouched.splits("blog")  # both are sampled
 
 
-def test_the_untouched_collection_has_checks_of_its_own():
+HELD_OUT = ["wine", "yacht", "college", "taxis"]
+
+
+def test_the_page_of_held_out_data_names_the_collections_and_ranks_each(tmp_path):
+    found = [record | {"ert": 0.01} for record in made_up_records(datasets=HELD_OUT, splits=5)]
+    records.write(tmp_path / "field_untouched.csv.gz", found)
+    about = records.environment() | {"processor_seconds": 60, "workers": 2}
+    records.write_environment(tmp_path / "field_untouched.csv.gz", about)
+    report.write(tmp_path, untouched.COLLECTION)
+    text = (tmp_path / "field_untouched.md").read_text()
+    assert "The third collection has 16 data sets: rodents, doctor_visits" in text
+    assert "### Mean ranks on the second collection, 2 data sets" in text
+    assert "### Mean ranks on the third collection, 2 data sets" in text
+
+
+def test_the_ranks_of_the_default_are_checked_on_each_collection():
+    def ranked(default):
+        """Records where peers differ, with this interval score of the default."""
+        scores = dict(zip(PEERS, np.linspace(1, 2, len(PEERS)), strict=True)) | {ours.DEFAULT: default}
+        return by_cell(
+            [
+                record | {"ert": 0.01, "interval_score": scores.get(record["method"], 3.0)}
+                for record in made_up_records(datasets=HELD_OUT, splits=2)
+            ]
+        )
+
+    table = ranked(0.5)
+    assert checks.ranks_first(table, "third collection", HELD_OUT[2:], "interval score").passed
+    apart = checks.separable(table, "third collection", HELD_OUT[2:], "interval score")
+    assert apart.failures[0] == f"{next(iter(PEERS))}: 2.00" and len(apart.failures) == len(PEERS)
+    first = checks.ranks_first(ranked(1.01), "third collection", HELD_OUT[2:], "interval score")
+    assert first.failures == [f"{next(iter(PEERS))}: 1.00"]
+    names = [check.name for check in checks.untouched(table, HELD_OUT)]
+    assert sum(name.startswith("second collection: ") for name in names) == 4
+    assert sum(name.startswith("third collection: ") for name in names) == 4
+
+
+def test_the_default_may_miss_the_front_on_a_tenth_of_the_data_sets():
+    names = [*untouched.DATASETS[:10]]
+    found = [record | {"ert": 0.01} for record in made_up_records(datasets=names, splits=2)]
+    for record in found:
+        if record["method"] == "ngboost":
+            narrower = record["dataset"] == names[0]
+            record["width"], record["ert"] = (0.1, 0.0) if narrower else (0.6, 0.0)
+    assert checks.default_on_the_front(by_cell(found), names).name.endswith("9 of 10")
+    assert checks.default_on_the_front(by_cell(found), names).passed
+    below = checks.default_on_the_front(by_cell(found), names[:9])
+    assert [failure.split(" has ")[0] for failure in below.failures] == [f"{names[0]}: ngboost"]
+
+
+def test_the_held_out_data_has_checks_of_its_own():
     wide = by_cell([record | {"ert": 0.01} for record in made_up_records(datasets=("wine", "yacht"), splits=5)])
-    assert all(check.passed for check in checks.untouched(wide, ["wine", "yacht"]))
+    coverage, *_, front, narrowest = checks.untouched(wide, ["wine", "yacht"])
+    assert coverage.passed and front.passed and narrowest.passed
     even = [
         record | {"ert": 0.01 - 0.005 * (record["method"] == "ngboost"), "coverage": record["coverage"] - 0.03}
         for record in made_up_records(narrow=0.6, datasets=("wine", "yacht"), splits=5)
         if record["method"] != "evenness 0.85"
     ]
     even += [record | {"method": "evenness 0.85"} for record in even if record["method"] == "mapie absolute"]
-    coverage, front, narrowest = checks.untouched(by_cell(even), ["wine", "yacht"])
+    coverage, *_, front, narrowest = checks.untouched(by_cell(even), ["wine", "yacht"])
     assert any(failure.startswith("wine, narrow, level 0.9: -0.0300") for failure in coverage.failures)
     assert front.failures[0].startswith("wine: ngboost has width 0.5040 and ERT 0.0050, the default")
     assert narrowest.name.endswith("0 of 2") and len(narrowest.failures) == 2
