@@ -13,6 +13,7 @@ from sklearn.model_selection import cross_val_predict  # noqa: E402
 
 from experiments.field.peers import PEERS  # noqa: E402
 from experiments.field.peers.boosted import WidthAtOneLevel  # noqa: E402
+from experiments.field.peers.scores import MAX_ROUNDS, stopped_trees  # noqa: E402
 from experiments.field.protocol import LEVELS, Split  # noqa: E402
 
 CALIBRATION_ROWS, TEST_ROWS = 400, 500
@@ -89,6 +90,17 @@ def test_intervals_are_wider_where_the_noise_is(name, split, intervals):
     width = intervals(name)[:, 1, 1] - intervals(name)[:, 0, 1]
     noise = np.abs(split.X_test[:, 1])
     assert width[noise > 0.5].mean() > 1.2 * width[noise < 0.5].mean()
+
+
+def test_the_error_model_stops_early_where_errors_are_noise():
+    rng = np.random.default_rng(0)
+    X, errors = rng.uniform(size=(500, 3)), rng.exponential(size=500)
+    trees = stopped_trees(X, errors, 0, "poisson")
+    assert trees.max_iter < 40 and trees.early_stopping is False
+    learnt = trees.fit(X, errors).predict(X)
+    assert learnt.std() < 0.5 * errors.std()
+    steep = stopped_trees(X, np.exp(3 * X[:, 0]), 0, "poisson")
+    assert 40 < steep.max_iter <= MAX_ROUNDS
 
 
 def test_one_width_for_all_rows_is_the_quantile_of_absolute_errors(split, intervals):
