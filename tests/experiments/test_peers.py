@@ -1,5 +1,6 @@
 """Peers: intervals have the right shape and valid coverage on heteroscedastic rows."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -20,7 +21,7 @@ CALIBRATION_ROWS, TEST_ROWS = 400, 500
 
 # Methods with one score for all levels have nested intervals. Quantile regressions fit each level separately.
 NAMES = [name for name, peer in PEERS.items() if not peer.apart]
-NESTED = [name for name in NAMES if not name.endswith("cqr")]
+NESTED = [name for name in NAMES if not ("cqr" in name or name == "quantile forest oob")]
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +91,12 @@ def test_intervals_are_wider_where_the_noise_is(name, split, intervals):
     width = intervals(name)[:, 1, 1] - intervals(name)[:, 0, 1]
     noise = np.abs(split.X_test[:, 1])
     assert width[noise > 0.5].mean() > 1.2 * width[noise < 0.5].mean()
+
+
+def test_the_out_of_bag_forest_fits_the_calibration_rows_too(split, intervals):
+    fewer = dataclasses.replace(split, X_cal=split.X_cal[:1], y_cal=split.y_cal[:1])
+    found = PEERS["quantile forest oob"].intervals(fewer)  # finite, unlike those of methods that need the others
+    assert np.isfinite(found).all() and (found != intervals("quantile forest oob")).any()
 
 
 def test_the_error_model_stops_early_where_errors_are_noise():
