@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from ..records import (
@@ -25,6 +26,7 @@ from .checks import ONE_WIDTH
 from .datasets import DEVELOPED, by_slab
 from .ours import DEFAULT, NARROW
 from .peers import PEERS, Peer
+from .protocol import LEVELS, QUANTILES
 from .ranks import ERT, SCORE, WIDTH, mean_ranks
 from .suite import LARGE_CELLS, LARGE_SPLITS
 from .table import ALPHA, METHODS, Table, by_cell, difference, evenness, has, known_mean, methods_of, peers_of, values
@@ -128,10 +130,30 @@ PROTOCOL = "\n".join(
 )
 
 
+def _crps_weights() -> dict[float, float]:
+    """The weight of the interval score of each level in the CRPS: alpha, times the cell of one quantile."""
+    sides = sorted(QUANTILES)
+    ends = [0.0, *((low + high) / 2 for low, high in pairwise(sides)), 1.0]
+    cells = {side: high - low for side, (low, high) in zip(sides, pairwise(ends), strict=True)}
+    return {level: (1 - level) * cells[round((1 - level) / 2, 10)] for level in LEVELS}
+
+
+CRPS_WEIGHTS = _crps_weights()
+
 ERT_TEXT = paragraph(
     "`ert` is the excess risk of the target coverage, L1: a lower bound of the mean absolute difference between coverage "
     "given x and 90%, by a classifier of the features and the prediction. 0 is even coverage; slightly negative values "
     "are chance.",
+    "- ",
+)
+
+
+CRPS_TEXT = paragraph(
+    "`crps` is the continuous ranked probability score of the distribution whose quantiles are the six bounds of the "
+    "intervals at 68%, 90% and 95%, by the sum of `widthwise.crps`. For nested intervals, it is the sum of "
+    + ", ".join(f"{weight:.4g} times the interval score at {level:.0%}" for level, weight in CRPS_WEIGHTS.items())
+    + ", so that the level 68% decides most of it. Bounds count as the quantiles of central intervals for every method, "
+    "although those of symmetric intervals are not if errors are skewed.",
     "- ",
 )
 
@@ -189,7 +211,12 @@ def page(
         *map(paragraph, collection.about),
         paragraph(circumstances),
         "\n".join(
-            [PROTOCOL, about_peers(), *([ERT_TEXT] if any(has(table, name, "ert") for name in datasets) else [])]
+            [
+                PROTOCOL,
+                about_peers(),
+                *([ERT_TEXT] if any(has(table, name, "ert") for name in datasets) else []),
+                *([CRPS_TEXT] if any(has(table, name, "crps") for name in datasets) else []),
+            ]
         ),
         "## What must hold",
         check_list(found),
@@ -239,9 +266,12 @@ def glance(table: Table, datasets: list[str]) -> str:
     return markdown_table(["", *datasets], rows) + f"\n\n{note}: width / gap.\n"
 
 
+DIGITS = {"ert": 3, "crps": 4}
+
+
 def dataset_table(table: Table, dataset: str) -> str:
     rows = []
-    with_ert = has(table, dataset, "ert")
+    measured = [value for value in ("ert", "crps") if has(table, dataset, value)]
     order = sorted(methods_of(table, dataset), key=lambda method: mean(values(table, dataset, method, "width")))
     for method in order:
         width = values(table, dataset, method, "width")
@@ -255,7 +285,7 @@ def dataset_table(table: Table, dataset: str) -> str:
                 f"{mean(values(table, dataset, method, 'coverage')):.3f}",
                 f"{known_mean(table, dataset, method, 'worst_slab'):.3f}",
                 f"{known_mean(table, dataset, method, 'gap'):.3f}",
-                *([f"{known_mean(table, dataset, method, 'ert'):.3f}"] if with_ert else []),
+                *(f"{known_mean(table, dataset, method, value):.{DIGITS[value]}f}" for value in measured),
                 *(f"{mean(values(table, dataset, method, 'width', alpha)):.4f}" for alpha in (0.32, 0.05)),
                 f"{mean(values(table, dataset, method, 'seconds')):.1f}",
             ]
@@ -268,7 +298,7 @@ def dataset_table(table: Table, dataset: str) -> str:
         "coverage",
         "worst slab",
         "gap",
-        *(["ert"] if with_ert else []),
+        *measured,
         "width 68%",
         "width 95%",
         "seconds",

@@ -7,8 +7,8 @@ import math
 from ..records import markdown_table, paragraph
 from .ours import DEFAULT, EVEN, FRONTIER, NARROW
 from .peers import PEERS
-from .ranks import ERT, EVENNESS, MEASURES, SCORE, WIDTH, compare, dominates, front, holm, mean_ranks, score
-from .table import METHODS, Table, methods_of
+from .ranks import CRPS, ERT, EVENNESS, MEASURES, SCORE, WIDTH, compare, dominates, front, holm, mean_ranks, score
+from .table import METHODS, Table, has, methods_of
 
 TESTED = (DEFAULT, EVEN, NARROW)
 
@@ -95,10 +95,11 @@ TESTS = paragraph(
 
 
 def test_table(table: Table, datasets: list[str], goal: str) -> str:
-    """One goal against every peer by width, interval score and ERT."""
+    """One goal against every peer by width, interval score, ERT and, if the records have it, CRPS."""
     peers = [peer for peer in PEERS if any(peer in methods_of(table, name) for name in datasets)]
+    measures = [WIDTH, SCORE, *([CRPS] if any(has(table, name, CRPS) for name in datasets) else []), ERT]
     columns = []
-    for measure in (WIDTH, SCORE, ERT):
+    for measure in measures:
         found = {peer: result for peer in peers if (result := compare(table, datasets, goal, peer, measure))}
         adjusted = dict(zip(found, holm([result.p_value for result in found.values()]), strict=True))
         columns.append(
@@ -108,4 +109,4 @@ def test_table(table: Table, datasets: list[str], goal: str) -> str:
             ]
         )
     rows = [[peer, *cells] for peer, *cells in zip(peers, *columns, strict=True)]
-    return markdown_table([f"**{goal}** and", WIDTH, SCORE, ERT], rows)
+    return markdown_table([f"**{goal}** and", *measures], rows)

@@ -9,7 +9,7 @@ from experiments import records
 from experiments.data import Dataset
 from experiments.field import checks, ours, report, suite, untouched
 from experiments.field.peers import PEERS, Peer
-from experiments.field.protocol import LEVELS, decile_gap, make_split, measure
+from experiments.field.protocol import LEVELS, crps_of, decile_gap, make_split, measure
 from experiments.field.table import by_cell
 from widthwise import Localizer
 
@@ -77,7 +77,18 @@ def test_records_have_every_measure_at_the_level_of_the_slab(split):
     assert 0.01 < middle["gap_by_prediction"] < 0.3
     assert middle["interval_score"] > middle["width"]
     assert (middle["empty"], middle["infinite"]) == (1 / 300, 1 / 300)
-    assert math.isnan(low["ert"]) and math.isnan(low["gap_by_prediction"])
+    assert math.isnan(low["ert"]) and math.isnan(low["gap_by_prediction"]) and math.isnan(low["crps"])
+
+
+def test_the_crps_is_the_weighted_sum_of_interval_scores_that_the_page_names(split):
+    margin = np.quantile(np.abs(split.y_cal - split.f_cal), LEVELS)
+    intervals = np.stack([split.f_test[:, None] - margin, split.f_test[:, None] + margin], axis=1)
+    found = measure(split, intervals)
+    scores = dict(zip(LEVELS, [record["interval_score"] for record in found], strict=True))
+    expected = sum(weight * scores[level] for level, weight in report.CRPS_WEIGHTS.items())
+    assert found[1]["crps"] == pytest.approx(expected)
+    assert list(report.CRPS_WEIGHTS.values()) == pytest.approx([0.395 * 0.32, 0.0675 * 0.1, 0.0375 * 0.05])
+    assert crps_of(intervals[:, ::-1], split.y_test) == pytest.approx(found[1]["crps"], rel=0.05)  # crossing is sorted
 
 
 def made_up_records(narrow=0.4, splits=20, datasets=("bike", "concrete"), worst_slab=0.885):
@@ -129,6 +140,21 @@ def test_the_page_shows_the_ert_if_the_records_have_it():
     assert "| gap | ert | width 68% |" in text and "| 0.050 | 0.012 |" in text
 
 
+def test_the_page_shows_the_crps_if_the_records_have_it(tmp_path):
+    measured = [
+        record | {"ert": 0.012, "crps": 0.1234 if record["alpha"] == 0.1 else math.nan}
+        for record in made_up_records(splits=5)
+    ]
+    records.write(tmp_path / "new.csv.gz", [*measured, *made_up_records(splits=5, datasets=["homes"])])
+    table = by_cell(records.read(tmp_path / "new.csv.gz"))
+    text = report.page(report.FIELD, table, ["bike", "concrete", "homes"], [], [], "")
+    assert "| gap | ert | crps | width 68% |" in text and "| 0.012 | 0.1234 |" in text
+    assert "| gap | width 68% |" in text  # homes, whose cells are empty
+    assert "0.1264 times the interval score at 68%" in " ".join(text.split())
+    assert "| interval score | crps | ert |" in text
+    assert "crps" not in page_of(by_cell(made_up_records(splits=5)))
+
+
 def test_the_page_lists_the_peers_that_failed():
     failure = {"kind": "failure", "dataset": "bike", "method": "ngboost", "split": 0, "error": "ValueError: too few"}
     without = [record for record in made_up_records(splits=5) if record["method"] != "ngboost"]
@@ -170,7 +196,7 @@ def test_the_page_of_held_out_data_names_the_collections_and_ranks_each(tmp_path
     records.write_environment(tmp_path / "field_untouched.csv.gz", about)
     report.write(tmp_path, untouched.COLLECTION)
     text = (tmp_path / "field_untouched.md").read_text()
-    assert "The third collection has 16 data sets: rodents, doctor_visits" in text
+    assert "The third collection has 16 data sets: doctor_visits, rodents, hotel_rates" in " ".join(text.split())
     assert "### Mean ranks on the second collection, 2 data sets" in text
     assert "### Mean ranks on the third collection, 2 data sets" in text
 

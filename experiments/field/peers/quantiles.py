@@ -7,8 +7,8 @@ from catboost import CatBoostRegressor
 from quantile_forest import RandomForestQuantileRegressor
 from xgboost import XGBRegressor
 
-from ..protocol import LEVELS, Floats, Split, base_model
-from .scores import QUANTILES, conformalized_quantiles
+from ..protocol import LEVELS, QUANTILES, Floats, Split, base_model
+from .scores import conformalized_quantiles
 
 
 def quantile_forest_cqr(split: Split) -> Floats:

@@ -11,9 +11,6 @@ from widthwise import Calibration
 
 from ..protocol import LEVELS, Floats, Split
 
-# The lower and the upper quantile of the central interval of each level: 0.16, 0.84, 0.05, 0.95, ...
-QUANTILES = [round(side, 10) for level in LEVELS for side in ((1 - level) / 2, (1 + level) / 2)]
-
 MAX_ROUNDS = 400
 
 
