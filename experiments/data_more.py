@@ -1,7 +1,7 @@
-"""The second collection of data sets, loaded from the folder `more` of WIDTHWISE_DATA.
+"""The second and the third collection of data sets, loaded from the folders `more` and `third` of WIDTHWISE_DATA.
 
-`use` in datasets_more.json is the purpose of a data set. "demonstration": documents, examples and tests. "untouched":
-only the final comparison; no default or setting may be chosen with it.
+`use` in datasets_more.json and datasets_third.json is the purpose of a data set. "demonstration": documents, examples
+and tests. "untouched": only the final comparison; no default or setting may be chosen with it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,31 @@ from numpy.typing import NDArray
 
 from .data import VARIABLE, DataError, Dataset
 
-FACTS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("datasets_more.json").read_text())
+Collection = Literal["second", "third"]
+Facts = dict[str, dict[str, Any]]
+
+# The folder of each collection; datasets_FOLDER.json lists its data sets.
+FOLDERS: dict[Collection, str] = {"second": "more", "third": "third"}
+COLLECTIONS: dict[Collection, Facts] = {
+    collection: json.loads(Path(__file__).with_name(f"datasets_{folder}.json").read_text())
+    for collection, folder in FOLDERS.items()
+}
+FACTS: Facts = {name: facts for collection in COLLECTIONS.values() for name, facts in collection.items()}
 
 # Larger data sets are represented by a random sample of this many rows, the same for every method and split.
 MAX_ROWS = 20_000
 SAMPLE_SEED = 20_000
 
 
-def names(use: Literal["demonstration", "untouched"]) -> list[str]:
-    """The data sets for this purpose, in the order of the file."""
-    return [name for name, facts in FACTS.items() if facts["use"] == use]
+def names(use: Literal["demonstration", "untouched"], collection: Collection | None = None) -> list[str]:
+    """The data sets for this purpose, of one or all collections, in the order of the files."""
+    listed = FACTS if collection is None else COLLECTIONS[collection]
+    return [name for name, facts in listed.items() if facts["use"] == use]
+
+
+def collection_of(name: str) -> Collection:
+    """The collection of a data set."""
+    return next(collection for collection, listed in COLLECTIONS.items() if name in listed)
 
 
 def rows(name: str) -> int:
@@ -38,7 +53,7 @@ def rows(name: str) -> int:
 
 
 def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
-    """Load a data set, by default from WIDTHWISE_DATA/more, and verify its file.
+    """Load a data set, by default from the folder of its collection in WIDTHWISE_DATA, and verify its file.
 
     Excluded columns are dropped. Categories are numbered in the order of the sorted labels of the sampled rows.
     """
@@ -57,8 +72,9 @@ def _read(name: str, folder: str | os.PathLike[str] | None) -> tuple[list[str], 
     """The header and the cells of the sampled rows, from a file with the expected checksum."""
     if folder is None:
         if not os.environ.get(VARIABLE):
-            raise DataError(f"set {VARIABLE} to a folder of the data sets that has a folder `more`")
-        folder = Path(os.environ[VARIABLE], "more")
+            listed = " and ".join(f"`{folder}`" for folder in FOLDERS.values())
+            raise DataError(f"set {VARIABLE} to a folder of the data sets that has the folders {listed}")
+        folder = Path(os.environ[VARIABLE], FOLDERS[collection_of(name)])
     facts = FACTS[name]
     path = Path(folder, facts["file"])
     try:

@@ -115,6 +115,7 @@ def sides(field: Table) -> Numbers:
 def gain(field: Table, untouched: Table) -> Numbers:
     """The ERT of one width and the interval score of the default divided by that of one width, by data set."""
     places = {name: field for name in DEVELOPED} | {name: untouched for name in data_more.names("untouched")}
+    places = {name: table for name, table in places.items() if (name, ONE_WIDTH, ALPHA) in table}
     found = {
         name: [known_mean(table, name, ONE_WIDTH, "ert"), ratio(table, name, DEFAULT, ONE_WIDTH, "interval_score")]
         for name, table in places.items()

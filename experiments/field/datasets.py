@@ -1,4 +1,4 @@
-"""The data sets of both collections of the comparison by name."""
+"""The data sets of the comparison by name."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ SLAB_ROWS = 10_000
 
 
 def load(name: str) -> Dataset:
-    """A data set of either collection."""
+    """A data set of any collection."""
     return data.load(name) if name in data.FACTS else data_more.load(name)
 
 
 def rows(name: str) -> int:
     """The number of rows that `load` returns."""
     return int(data.FACTS[name]["rows"]) if name in data.FACTS else data_more.rows(name)
+
+
+def collection(name: str) -> str:
+    """The collection of a data set, in words."""
+    return "collection of the development" if name in data.FACTS else f"{data_more.collection_of(name)} collection"
 
 
 def by_slab(name: str) -> bool:

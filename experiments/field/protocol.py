@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.model_selection import KFold, cross_val_predict
 from xgboost import XGBRegressor
 
-from widthwise import evaluate_intervals
+from widthwise import crps, evaluate_intervals
 
 from ..data import Dataset
 from ..records import Record
@@ -17,6 +17,8 @@ from ..records import Record
 Floats = NDArray[np.float64]
 
 LEVELS = (0.68, 0.9, 0.95)
+# The lower and the upper quantile of the central interval of each level: 0.16, 0.84, 0.05, 0.95, ...
+QUANTILES = [round(side, 10) for level in LEVELS for side in ((1 - level) / 2, (1 + level) / 2)]
 SLAB_LEVEL = 0.9  # searching a thousand directions takes as long as fitting some methods
 SPLITS = 20
 FOLDS = 5
@@ -93,8 +95,8 @@ def clip(intervals: Floats, y_fit: Floats) -> Floats:
 def measure(split: Split, intervals: Floats, conditional: bool = True) -> list[Record]:
     """One record per level. Intervals of every method are clipped to the range of y in the fitting rows.
 
-    ``empty`` and ``infinite`` are shares of the intervals before they are clipped. The ERT and the gap by prediction
-    are measured with the worst slab, at one level; its classifier gets the features and the prediction of the base
+    ``empty`` and ``infinite`` are shares of the intervals before they are clipped. The CRPS of all levels together is in
+    the record of the level of the slab. The ERT and the gap by prediction are measured with the worst slab; its classifier gets the features and the prediction of the base
     model for every method. Without ``conditional``, the ERT is NaN, which saves most of the time.
     """
     clipped = clip(intervals, split.y_fit)
@@ -126,11 +128,21 @@ def measure(split: Split, intervals: Floats, conditional: bool = True) -> list[R
                 "ert": ert["value"],
                 "ert_error": ert["standard_error"],
                 "interval_score": about["interval_score"],
+                "crps": crps_of(clipped, split.y_test) if in_detail else np.nan,
                 "empty": float((intervals[:, 0, j] >= intervals[:, 1, j]).mean()),
                 "infinite": float(np.isinf(intervals[:, :, j]).any(axis=1).mean()),
             }
         )
     return records
+
+
+def crps_of(intervals: Floats, y: Floats) -> float:
+    """The CRPS of the distribution whose quantiles are the bounds of intervals (rows, 2, levels), as widthwise.crps has it.
+
+    Bounds are sorted, because intervals of quantile regressions may not be nested.
+    """
+    quantiles = np.sort(intervals.reshape(len(y), -1), axis=1)
+    return crps(quantiles, y, sorted(QUANTILES))
 
 
 def decile_gap(widths: Floats, predictions: Floats, covered: NDArray[np.bool_], level: float, parts: int = 10) -> float:

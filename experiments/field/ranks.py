@@ -12,13 +12,13 @@ from scipy.stats import friedmanchisquare, rankdata, studentized_range, wilcoxon
 from .datasets import by_slab
 from .table import Table, known_mean, methods_of
 
-WIDTH, SCORE, ERT, EVENNESS = "width", "interval score", "ert", "evenness"
-MEASURES = (WIDTH, SCORE, ERT, EVENNESS)
+WIDTH, SCORE, CRPS, ERT, EVENNESS = "width", "interval score", "crps", "ert", "evenness"
+MEASURES = (WIDTH, SCORE, CRPS, ERT, EVENNESS)
 SIGNIFICANCE = 0.05
 
 
 def score(table: Table, dataset: str, method: str, measure: str) -> float:
-    """A measure at 90%, averaged over the splits; NaN if the method was not run or the measure not taken."""
+    """A measure at 90%, or the CRPS of all levels, averaged over the splits; NaN if the method was not run or the measure not taken."""
     if method not in methods_of(table, dataset):
         return math.nan
     if measure == EVENNESS:  # more coverage in the worst slab is better
@@ -82,13 +82,13 @@ class Comparison:
 def compare(table: Table, datasets: Sequence[str], one: str, other: str, measure: str) -> Comparison | None:
     """Compare two methods with Wilcoxon's signed-rank test; None without common data sets.
 
-    Widths and interval scores are compared by their ratio, because their units differ between data sets.
+    Widths, interval scores and the CRPS are compared by their ratio, because their units differ between data sets.
     """
     pairs = [(score(table, name, one, measure), score(table, name, other, measure)) for name in datasets]
     pairs = [pair for pair in pairs if not any(map(math.isnan, pair))]
     if not pairs:
         return None
-    ratio = measure in (WIDTH, SCORE)
+    ratio = measure in (WIDTH, SCORE, CRPS)
     differences = [math.log(mine / theirs) if ratio else mine - theirs for mine, theirs in pairs]
     p_value = float(wilcoxon(differences).pvalue) if any(differences) else 1.0
     return Comparison(sum(value < 0 for value in differences), sum(value > 0 for value in differences), p_value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from ..records import (
@@ -23,18 +24,19 @@ from ..records import (
 from . import checks, diagram, figure, standing
 from .checks import ONE_WIDTH
 from .datasets import DEVELOPED, by_slab
-from .ours import DEFAULT, FRONTIER, NARROW
+from .ours import DEFAULT, NARROW
 from .peers import PEERS, Peer
+from .protocol import LEVELS, QUANTILES
 from .ranks import ERT, SCORE, WIDTH, mean_ranks
 from .suite import LARGE_CELLS, LARGE_SPLITS
-from .table import ALPHA, Table, by_cell, difference, evenness, has, known_mean, methods_of, peers_of, values
+from .table import ALPHA, METHODS, Table, by_cell, difference, evenness, has, known_mean, methods_of, peers_of, values
 
 ALPHAS = (0.32, 0.1, 0.05)
 
 
 @dataclass(frozen=True)
 class Collection:
-    """A collection of data sets with a page of its own.
+    """The data sets of a page, of one or more collections.
 
     Attributes
     ----------
@@ -44,6 +46,7 @@ class Collection:
     datasets : its data sets in the order of the page
     checks : its required results
     panels : data sets of the picture that docs/other-libraries.md shows; every data set has a picture if there are any
+    part_of : the name of the part that a data set belongs to; the page has mean ranks and a table of each part
     """
 
     stem: str
@@ -52,6 +55,14 @@ class Collection:
     datasets: tuple[str, ...]
     checks: Callable[[Table, list[str]], list[Check]]
     panels: tuple[str, ...] = ()
+    part_of: Callable[[str], str] = lambda name: ""
+
+    def parts(self, datasets: list[str]) -> standing.Parts:
+        """These data sets by part."""
+        found: standing.Parts = {}
+        for name in datasets:
+            found.setdefault(self.part_of(name), []).append(name)
+        return found
 
 
 FIELD = Collection(
@@ -89,7 +100,7 @@ def draw(folder: Path, collection: Collection, table: Table, datasets: list[str]
             figure.draw(folder / f"{collection.stem}_{name}.png", [name], table)
         if shown := [name for name in collection.panels if name in datasets]:
             figure.draw(folder / f"{collection.stem}.png", shown, table)
-    ranks = {measure: mean_ranks(table, datasets, standing.METHODS, measure) for measure in (WIDTH, SCORE, ERT)}
+    ranks = {measure: mean_ranks(table, datasets, METHODS, measure) for measure in (WIDTH, SCORE, ERT)}
     if known := {measure: found for measure, found in ranks.items() if found}:
         diagram.draw(folder / f"{collection.stem}_ranks.png", known)
 
@@ -119,10 +130,30 @@ PROTOCOL = "\n".join(
 )
 
 
+def _crps_weights() -> dict[float, float]:
+    """The weight of the interval score of each level in the CRPS: alpha, times the cell of one quantile."""
+    sides = sorted(QUANTILES)
+    ends = [0.0, *((low + high) / 2 for low, high in pairwise(sides)), 1.0]
+    cells = {side: high - low for side, (low, high) in zip(sides, pairwise(ends), strict=True)}
+    return {level: (1 - level) * cells[round((1 - level) / 2, 10)] for level in LEVELS}
+
+
+CRPS_WEIGHTS = _crps_weights()
+
 ERT_TEXT = paragraph(
     "`ert` is the excess risk of the target coverage, L1: a lower bound of the mean absolute difference between coverage "
     "given x and 90%, by a classifier of the features and the prediction. 0 is even coverage; slightly negative values "
     "are chance.",
+    "- ",
+)
+
+
+CRPS_TEXT = paragraph(
+    "`crps` is the continuous ranked probability score of the distribution whose quantiles are the six bounds of the "
+    "intervals at 68%, 90% and 95%, by the sum of `widthwise.crps`. For nested intervals, it is the sum of "
+    + ", ".join(f"{weight:.4g} times the interval score at {level:.0%}" for level, weight in CRPS_WEIGHTS.items())
+    + ", so that the level 68% decides most of it. Bounds count as the quantiles of central intervals for every method, "
+    "although those of symmetric intervals are not if errors are skewed.",
     "- ",
 )
 
@@ -174,28 +205,34 @@ def page(
     failures: list[Record],
     circumstances: str,
 ) -> str:
-    parts = [
+    parts = collection.parts(datasets)
+    text = [
         f"# {collection.title}",
         *map(paragraph, collection.about),
         paragraph(circumstances),
         "\n".join(
-            [PROTOCOL, about_peers(), *([ERT_TEXT] if any(has(table, name, "ert") for name in datasets) else [])]
+            [
+                PROTOCOL,
+                about_peers(),
+                *([ERT_TEXT] if any(has(table, name, "ert") for name in datasets) else []),
+                *([CRPS_TEXT] if any(has(table, name, "crps") for name in datasets) else []),
+            ]
         ),
         "## What must hold",
         check_list(found),
         "## In short",
         summary(table, datasets),
         paragraph("Mean width / coverage in the worst slab at 90%; for the small data sets mean width / gap."),
-        *standing.sections(table, datasets, f"{collection.stem}_ranks.png"),
+        *standing.sections(table, datasets, parts, f"{collection.stem}_ranks.png"),
         "## The goals and all peers at 90%",
-        glance(table, datasets),
+        *(glance(table, names) for names in parts.values()),
         "## Failures",
         failure_list(failures),
     ]
     for name in datasets:
-        parts += [f"## {name}", dataset_table(table, name)]
-        parts += [f"![{name}]({collection.stem}_{name}.png)"] if collection.panels else []
-    return "\n\n".join(parts) + "\n"
+        text += [f"## {name}", dataset_table(table, name)]
+        text += [f"![{name}]({collection.stem}_{name}.png)"] if collection.panels else []
+    return "\n\n".join(text) + "\n"
 
 
 def summary(table: Table, datasets: list[str]) -> str:
@@ -223,15 +260,18 @@ def _width_and_evenness(table: Table, dataset: str, method: str) -> str:
 def glance(table: Table, datasets: list[str]) -> str:
     """Width and evenness of the main rows on every data set."""
     rows = []
-    for method in (*FRONTIER, *PEERS):
+    for method in METHODS:
         rows.append([method, *(_width_and_evenness(table, name, method) for name in datasets)])
     note = "Width / coverage in the worst slab; on " + ", ".join(name for name in datasets if not by_slab(name))
     return markdown_table(["", *datasets], rows) + f"\n\n{note}: width / gap.\n"
 
 
+DIGITS = {"ert": 3, "crps": 4}
+
+
 def dataset_table(table: Table, dataset: str) -> str:
     rows = []
-    with_ert = has(table, dataset, "ert")
+    measured = [value for value in ("ert", "crps") if has(table, dataset, value)]
     order = sorted(methods_of(table, dataset), key=lambda method: mean(values(table, dataset, method, "width")))
     for method in order:
         width = values(table, dataset, method, "width")
@@ -245,7 +285,7 @@ def dataset_table(table: Table, dataset: str) -> str:
                 f"{mean(values(table, dataset, method, 'coverage')):.3f}",
                 f"{known_mean(table, dataset, method, 'worst_slab'):.3f}",
                 f"{known_mean(table, dataset, method, 'gap'):.3f}",
-                *([f"{known_mean(table, dataset, method, 'ert'):.3f}"] if with_ert else []),
+                *(f"{known_mean(table, dataset, method, value):.{DIGITS[value]}f}" for value in measured),
                 *(f"{mean(values(table, dataset, method, 'width', alpha)):.4f}" for alpha in (0.32, 0.05)),
                 f"{mean(values(table, dataset, method, 'seconds')):.1f}",
             ]
@@ -258,7 +298,7 @@ def dataset_table(table: Table, dataset: str) -> str:
         "coverage",
         "worst slab",
         "gap",
-        *(["ert"] if with_ert else []),
+        *measured,
         "width 68%",
         "width 95%",
         "seconds",

@@ -7,22 +7,29 @@ import math
 from ..records import markdown_table, paragraph
 from .ours import DEFAULT, EVEN, FRONTIER, NARROW
 from .peers import PEERS
-from .ranks import ERT, EVENNESS, MEASURES, SCORE, WIDTH, compare, dominates, front, holm, mean_ranks, score
-from .table import Table, methods_of
+from .ranks import CRPS, ERT, EVENNESS, MEASURES, SCORE, WIDTH, compare, dominates, front, holm, mean_ranks, score
+from .table import METHODS, Table, has, methods_of
 
-METHODS = (*FRONTIER, *PEERS)
 TESTED = (DEFAULT, EVEN, NARROW)
 
+Parts = dict[str, list[str]]  # the data sets of a page, by the collection that they belong to
 
-def sections(table: Table, datasets: list[str], picture: str) -> list[str]:
-    """The sections; those that need measures or data sets that the records do not have are left out."""
-    parts = []
+
+def sections(table: Table, datasets: list[str], parts: Parts, picture: str) -> list[str]:
+    """The sections; those that need measures or data sets that the records do not have are left out.
+
+    With more than one part, the mean ranks are also those of each part.
+    """
+    found = []
     if any(front(table, name, METHODS) for name in datasets):
-        parts += ["## Who is narrowest, who is most even", leaders(table, datasets), LEADERS]
+        found += ["## Who is narrowest, who is most even", leaders(table, datasets), LEADERS]
     if mean_ranks(table, datasets, METHODS, WIDTH):
-        parts += ["## Mean ranks", rank_table(table, datasets), RANKS, f"![Mean ranks]({picture})"]
-        parts += ["## Tests against each peer", *(test_table(table, datasets, goal) for goal in TESTED), TESTS]
-    return parts
+        found += ["## Mean ranks", rank_table(table, datasets), RANKS, f"![Mean ranks]({picture})"]
+        for part, names in parts.items() if len(parts) > 1 else ():
+            if mean_ranks(table, names, METHODS, WIDTH):
+                found += [f"### Mean ranks on the {part}, {len(names)} data sets", rank_table(table, names)]
+        found += ["## Tests against each peer", *(test_table(table, datasets, goal) for goal in TESTED), TESTS]
+    return found
 
 
 LEADERS = paragraph(
@@ -88,10 +95,11 @@ TESTS = paragraph(
 
 
 def test_table(table: Table, datasets: list[str], goal: str) -> str:
-    """One goal against every peer by width, interval score and ERT."""
+    """One goal against every peer by width, interval score, ERT and, if the records have it, CRPS."""
     peers = [peer for peer in PEERS if any(peer in methods_of(table, name) for name in datasets)]
+    measures = [WIDTH, SCORE, *([CRPS] if any(has(table, name, CRPS) for name in datasets) else []), ERT]
     columns = []
-    for measure in (WIDTH, SCORE, ERT):
+    for measure in measures:
         found = {peer: result for peer in peers if (result := compare(table, datasets, goal, peer, measure))}
         adjusted = dict(zip(found, holm([result.p_value for result in found.values()]), strict=True))
         columns.append(
@@ -101,4 +109,4 @@ def test_table(table: Table, datasets: list[str], goal: str) -> str:
             ]
         )
     rows = [[peer, *cells] for peer, *cells in zip(peers, *columns, strict=True)]
-    return markdown_table([f"**{goal}** and", WIDTH, SCORE, ERT], rows)
+    return markdown_table([f"**{goal}** and", *measures], rows)

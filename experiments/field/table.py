@@ -6,9 +6,12 @@ import math
 
 from ..records import Record, mean, standard_error
 from .datasets import by_slab
+from .ours import FRONTIER
 from .peers import PEERS
 
 ALPHA = 0.1  # the level of the targets
+
+METHODS = (*FRONTIER, *PEERS)  # those that are ranked
 
 Table = dict[tuple[str, str, float], list[Record]]
 

@@ -8,11 +8,15 @@ from functools import partial
 from .. import data_more
 from ..runner import main
 from . import checks, report
-from .datasets import rows
+from .datasets import collection, rows
 from .suite import Job, work
 
-# The commit that froze all settings of widthwise, of the peers and of the checks, before these data sets were first run.
-FROZEN = "3b160490b6"
+# The commit that froze all settings of widthwise, of the peers and of the checks, before the third collection was first
+# run; empty until it is named.
+FROZEN = ""
+
+# The commit whose settings the second collection was first run with.
+FIRST_RUN = "3b160490b6"
 
 DATASETS = tuple(sorted(data_more.names("untouched"), key=rows, reverse=True))
 
@@ -38,18 +42,26 @@ def jobs(quick: bool) -> list[Job]:
     return [Job(name, split, "goals") for split in range(most) for name in DATASETS if split < splits(name)]
 
 
+def listed(part: data_more.Collection) -> str:
+    """The data sets of a collection, as a sentence."""
+    names = [name for name in DATASETS if data_more.collection_of(name) == part]
+    return f"The {part} collection has {len(names)} data sets: {', '.join(names)}."
+
+
 COLLECTION = report.Collection(
     "field_untouched",
     "Comparison on held-out data sets",
     (
-        "This page compares widthwise with the methods of [field.md](field.md) on 19 data sets that no default, "
-        "threshold or setting was chosen with. It is written by `python -m experiments.field.untouched`. "
+        f"This page compares widthwise with the methods of [field.md](field.md) on {len(DATASETS)} data sets that no "
+        "default, threshold or setting was chosen with. It is written by `python -m experiments.field.untouched`. "
         + (
-            f"All settings and the checks below were frozen in commit {FROZEN} before the data sets were first run. "
+            f"All settings and the checks below were frozen in commit {FROZEN} before the third collection was first run. "
             if FROZEN
             else "The commit that froze the settings is not named yet: the figures are preliminary. "
         )
-        + "Results are published whatever they are.",
+        + f"The second collection was first run with the settings of commit {FIRST_RUN}, and its results have been known "
+        "since. Results are published whatever they are.",
+        *map(listed, data_more.COLLECTIONS),
         f"Data sets with more than {data_more.MAX_ROWS:,} rows are represented by a random sample of that many rows, the "
         "same for every method and split. Categories are numbers, in the order of their labels, for every method. The "
         "number of splits depends on the rows: "
@@ -58,6 +70,7 @@ COLLECTION = report.Collection(
     ),
     (*DATASETS, QUICK_DATASET),
     checks.untouched,
+    part_of=collection,
 )
 
 if __name__ == "__main__":

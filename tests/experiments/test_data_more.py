@@ -1,4 +1,4 @@
-"""The second collection: facts, categories, samples and refused files."""
+"""The second and the third collection: facts, categories, samples and refused files."""
 
 import gzip
 import hashlib
@@ -7,20 +7,34 @@ import json
 import numpy as np
 import pytest
 
-from experiments import data_more
+from experiments import data, data_more
 from experiments.data import DataError
 
 
-def test_the_facts_are_those_of_the_data(data_folder):
-    given = data_folder / "more" / "datasets.json"
+@pytest.mark.parametrize("collection", data_more.COLLECTIONS)
+def test_the_facts_are_those_of_the_data(data_folder, collection):
+    given = data_folder / data_more.FOLDERS[collection] / "datasets.json"
     if not given.exists():
-        pytest.skip("WIDTHWISE_DATA has no second collection")
-    assert json.loads(given.read_text()) == data_more.FACTS
+        pytest.skip(f"WIDTHWISE_DATA has no {collection} collection")
+    assert json.loads(given.read_text()) == data_more.COLLECTIONS[collection]
 
 
 def test_no_data_set_is_both_untouched_and_a_demonstration():
-    assert len(data_more.names("untouched")) == 19 and len(data_more.names("demonstration")) == 7
-    assert len(data_more.FACTS) == 26
+    assert len(data_more.names("untouched", "second")) == 19 and len(data_more.names("untouched", "third")) == 16
+    assert len(data_more.names("untouched")) == 35 and len(data_more.names("demonstration")) == 7
+    assert len(data_more.FACTS) == 42  # no name is in two collections
+    assert data_more.names("demonstration", "third") == []
+    assert not set(data_more.FACTS) & set(data.FACTS)
+
+
+@pytest.mark.parametrize("name", data_more.names("untouched", "third"))
+def test_the_third_collection_is_read(data_folder, name):
+    if not (data_folder / data_more.FOLDERS["third"]).exists():
+        pytest.skip("WIDTHWISE_DATA has no third collection")
+    facts, found = data_more.FACTS[name], data_more.load(name)
+    assert found.X.shape == (data_more.rows(name), facts["features"]) and found.y.shape == (len(found.X),)
+    assert found.X.dtype == found.y.dtype == np.float64
+    assert not set(facts["exclude"]) & set(found.features) and set(facts["categories"]) <= set(found.features)
 
 
 @pytest.fixture
@@ -65,6 +79,16 @@ def test_large_data_sets_are_sampled_in_the_same_way_every_time(made_up, monkeyp
     first, again = data_more.load("made_up", folder), data_more.load("made_up", folder)
     assert len(first.y) == data_more.rows("made_up") == 20
     assert (np.diff(first.y) > 0).all() and (first.y == again.y).all() and (first.X[:, 0] == first.y).all()
+
+
+def test_data_sets_are_read_from_the_folder_of_their_collection(made_up, monkeypatch):
+    folder = made_up("a,y\n1,2\n")
+    (folder / "third").mkdir()
+    (folder / "made_up.csv").rename(folder / "third" / "made_up.csv")
+    monkeypatch.setitem(data_more.COLLECTIONS["third"], "made_up", data_more.FACTS["made_up"])
+    monkeypatch.setenv("WIDTHWISE_DATA", str(folder))
+    assert data_more.collection_of("made_up") == "third"
+    assert data_more.load("made_up").y.tolist() == [2]
 
 
 def test_files_with_other_contents_are_refused(made_up, monkeypatch):

@@ -9,7 +9,7 @@ from experiments import records
 from experiments.data import Dataset
 from experiments.field import checks, ours, report, suite, untouched
 from experiments.field.peers import PEERS, Peer
-from experiments.field.protocol import LEVELS, decile_gap, make_split, measure
+from experiments.field.protocol import LEVELS, crps_of, decile_gap, make_split, measure
 from experiments.field.table import by_cell
 from widthwise import Localizer
 
@@ -77,7 +77,18 @@ def test_records_have_every_measure_at_the_level_of_the_slab(split):
     assert 0.01 < middle["gap_by_prediction"] < 0.3
     assert middle["interval_score"] > middle["width"]
     assert (middle["empty"], middle["infinite"]) == (1 / 300, 1 / 300)
-    assert math.isnan(low["ert"]) and math.isnan(low["gap_by_prediction"])
+    assert math.isnan(low["ert"]) and math.isnan(low["gap_by_prediction"]) and math.isnan(low["crps"])
+
+
+def test_the_crps_is_the_weighted_sum_of_interval_scores_that_the_page_names(split):
+    margin = np.quantile(np.abs(split.y_cal - split.f_cal), LEVELS)
+    intervals = np.stack([split.f_test[:, None] - margin, split.f_test[:, None] + margin], axis=1)
+    found = measure(split, intervals)
+    scores = dict(zip(LEVELS, [record["interval_score"] for record in found], strict=True))
+    expected = sum(weight * scores[level] for level, weight in report.CRPS_WEIGHTS.items())
+    assert found[1]["crps"] == pytest.approx(expected)
+    assert list(report.CRPS_WEIGHTS.values()) == pytest.approx([0.395 * 0.32, 0.0675 * 0.1, 0.0375 * 0.05])
+    assert crps_of(intervals[:, ::-1], split.y_test) == pytest.approx(found[1]["crps"], rel=0.05)  # crossing is sorted
 
 
 def made_up_records(narrow=0.4, splits=20, datasets=("bike", "concrete"), worst_slab=0.885):
@@ -129,6 +140,21 @@ def test_the_page_shows_the_ert_if_the_records_have_it():
     assert "| gap | ert | width 68% |" in text and "| 0.050 | 0.012 |" in text
 
 
+def test_the_page_shows_the_crps_if_the_records_have_it(tmp_path):
+    measured = [
+        record | {"ert": 0.012, "crps": 0.1234 if record["alpha"] == 0.1 else math.nan}
+        for record in made_up_records(splits=5)
+    ]
+    records.write(tmp_path / "new.csv.gz", [*measured, *made_up_records(splits=5, datasets=["homes"])])
+    table = by_cell(records.read(tmp_path / "new.csv.gz"))
+    text = report.page(report.FIELD, table, ["bike", "concrete", "homes"], [], [], "")
+    assert "| gap | ert | crps | width 68% |" in text and "| 0.012 | 0.1234 |" in text
+    assert "| gap | width 68% |" in text  # homes, whose cells are empty
+    assert "0.1264 times the interval score at 68%" in " ".join(text.split())
+    assert "| interval score | crps | ert |" in text
+    assert "crps" not in page_of(by_cell(made_up_records(splits=5)))
+
+
 def test_the_page_lists_the_peers_that_failed():
     failure = {"kind": "failure", "dataset": "bike", "method": "ngboost", "split": 0, "error": "ValueError: too few"}
     without = [record for record in made_up_records(splits=5) if record["method"] != "ngboost"]
@@ -154,20 +180,73 @@ def test_a_peer_that_raises_is_recorded_and_one_of_ours_is_not_caught(monkeypatc
 
 def test_the_quick_form_never_runs_on_untouched_data():
     assert [job.dataset for job in untouched.jobs(quick=True)] == ["airfoil"]
-    assert len(untouched.DATASETS) == 19 and "airfoil" not in untouched.DATASETS
+    assert len(untouched.DATASETS) == 35 and "airfoil" not in untouched.DATASETS
     assert untouched.splits("yacht") > untouched.splits("blog") >= checks.ENOUGH_SPLITS
+    assert untouched.splits("college") == untouched.splits("yacht")
+    assert untouched.splits("rodents") == untouched.splits("blog")  # both are sampled
 
 
-def test_the_untouched_collection_has_checks_of_its_own():
+HELD_OUT = ["wine", "yacht", "college", "taxis"]
+
+
+def test_the_page_of_held_out_data_names_the_collections_and_ranks_each(tmp_path):
+    found = [record | {"ert": 0.01} for record in made_up_records(datasets=HELD_OUT, splits=5)]
+    records.write(tmp_path / "field_untouched.csv.gz", found)
+    about = records.environment() | {"processor_seconds": 60, "workers": 2}
+    records.write_environment(tmp_path / "field_untouched.csv.gz", about)
+    report.write(tmp_path, untouched.COLLECTION)
+    text = (tmp_path / "field_untouched.md").read_text()
+    assert "The third collection has 16 data sets: doctor_visits, rodents, hotel_rates" in " ".join(text.split())
+    assert "### Mean ranks on the second collection, 2 data sets" in text
+    assert "### Mean ranks on the third collection, 2 data sets" in text
+
+
+def test_the_ranks_of_the_default_are_checked_on_each_collection():
+    def ranked(default):
+        """Records where peers differ, with this interval score of the default."""
+        scores = dict(zip(PEERS, np.linspace(1, 2, len(PEERS)), strict=True)) | {ours.DEFAULT: default}
+        return by_cell(
+            [
+                record | {"ert": 0.01, "interval_score": scores.get(record["method"], 3.0)}
+                for record in made_up_records(datasets=HELD_OUT, splits=2)
+            ]
+        )
+
+    table = ranked(0.5)
+    assert checks.ranks_first(table, "third collection", HELD_OUT[2:], "interval score").passed
+    apart = checks.separable(table, "third collection", HELD_OUT[2:], "interval score")
+    assert apart.failures[0] == f"{next(iter(PEERS))}: 2.00" and len(apart.failures) == len(PEERS)
+    first = checks.ranks_first(ranked(1.01), "third collection", HELD_OUT[2:], "interval score")
+    assert first.failures == [f"{next(iter(PEERS))}: 1.00"]
+    names = [check.name for check in checks.untouched(table, HELD_OUT)]
+    assert sum(name.startswith("second collection: ") for name in names) == 4
+    assert sum(name.startswith("third collection: ") for name in names) == 4
+
+
+def test_the_default_may_miss_the_front_on_a_tenth_of_the_data_sets():
+    names = [*untouched.DATASETS[:10]]
+    found = [record | {"ert": 0.01} for record in made_up_records(datasets=names, splits=2)]
+    for record in found:
+        if record["method"] == "ngboost":
+            narrower = record["dataset"] == names[0]
+            record["width"], record["ert"] = (0.1, 0.0) if narrower else (0.6, 0.0)
+    assert checks.default_on_the_front(by_cell(found), names).name.endswith("9 of 10")
+    assert checks.default_on_the_front(by_cell(found), names).passed
+    below = checks.default_on_the_front(by_cell(found), names[:9])
+    assert [failure.split(" has ")[0] for failure in below.failures] == [f"{names[0]}: ngboost"]
+
+
+def test_the_held_out_data_has_checks_of_its_own():
     wide = by_cell([record | {"ert": 0.01} for record in made_up_records(datasets=("wine", "yacht"), splits=5)])
-    assert all(check.passed for check in checks.untouched(wide, ["wine", "yacht"]))
+    coverage, *_, front, narrowest = checks.untouched(wide, ["wine", "yacht"])
+    assert coverage.passed and front.passed and narrowest.passed
     even = [
         record | {"ert": 0.01 - 0.005 * (record["method"] == "ngboost"), "coverage": record["coverage"] - 0.03}
         for record in made_up_records(narrow=0.6, datasets=("wine", "yacht"), splits=5)
         if record["method"] != "evenness 0.85"
     ]
     even += [record | {"method": "evenness 0.85"} for record in even if record["method"] == "mapie absolute"]
-    coverage, front, narrowest = checks.untouched(by_cell(even), ["wine", "yacht"])
+    coverage, *_, front, narrowest = checks.untouched(by_cell(even), ["wine", "yacht"])
     assert any(failure.startswith("wine, narrow, level 0.9: -0.0300") for failure in coverage.failures)
     assert front.failures[0].startswith("wine: ngboost has width 0.5040 and ERT 0.0050, the default")
     assert narrowest.name.endswith("0 of 2") and len(narrowest.failures) == 2

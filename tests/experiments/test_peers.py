@@ -1,5 +1,6 @@
 """Peers: intervals have the right shape and valid coverage on heteroscedastic rows."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -13,13 +14,14 @@ from sklearn.model_selection import cross_val_predict  # noqa: E402
 
 from experiments.field.peers import PEERS  # noqa: E402
 from experiments.field.peers.boosted import WidthAtOneLevel  # noqa: E402
+from experiments.field.peers.scores import MAX_ROUNDS, stopped_trees  # noqa: E402
 from experiments.field.protocol import LEVELS, Split  # noqa: E402
 
 CALIBRATION_ROWS, TEST_ROWS = 400, 500
 
 # Methods with one score for all levels have nested intervals. Quantile regressions fit each level separately.
 NAMES = [name for name, peer in PEERS.items() if not peer.apart]
-NESTED = [name for name in NAMES if not name.endswith("cqr")]
+NESTED = [name for name in NAMES if not ("cqr" in name or name == "quantile forest oob")]
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +91,23 @@ def test_intervals_are_wider_where_the_noise_is(name, split, intervals):
     width = intervals(name)[:, 1, 1] - intervals(name)[:, 0, 1]
     noise = np.abs(split.X_test[:, 1])
     assert width[noise > 0.5].mean() > 1.2 * width[noise < 0.5].mean()
+
+
+def test_the_out_of_bag_forest_fits_the_calibration_rows_too(split, intervals):
+    fewer = dataclasses.replace(split, X_cal=split.X_cal[:1], y_cal=split.y_cal[:1])
+    found = PEERS["quantile forest oob"].intervals(fewer)  # finite, unlike those of methods that need the others
+    assert np.isfinite(found).all() and (found != intervals("quantile forest oob")).any()
+
+
+def test_the_error_model_stops_early_where_errors_are_noise():
+    rng = np.random.default_rng(0)
+    X, errors = rng.uniform(size=(500, 3)), rng.exponential(size=500)
+    trees = stopped_trees(X, errors, 0, "poisson")
+    assert trees.max_iter < 40 and trees.early_stopping is False
+    learnt = trees.fit(X, errors).predict(X)
+    assert learnt.std() < 0.5 * errors.std()
+    steep = stopped_trees(X, np.exp(3 * X[:, 0]), 0, "poisson")
+    assert 40 < steep.max_iter <= MAX_ROUNDS
 
 
 def test_one_width_for_all_rows_is_the_quantile_of_absolute_errors(split, intervals):

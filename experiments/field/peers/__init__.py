@@ -2,7 +2,7 @@
 
 Every peer gets a `Split` and returns intervals for the test rows at all `LEVELS`, in the format of MAPIE and widthwise:
 an array (rows, 2, levels) of lower and upper bounds. The fitting rows fit, exactly the calibration rows calibrate, and
-the test rows are only predicted. Peers that model the size of the base model's errors are trained on out-of-fold
+the test rows are only predicted; "quantile forest oob", which needs no separate calibration rows, fits with both. Peers that model the size of the base model's errors are trained on out-of-fold
 errors, as widthwise is. Intervals are not clipped here. With too few calibration rows they are infinite if the peer
 returns infinite ones.
 """
@@ -20,7 +20,7 @@ from .crepes import crepes_mondrian, crepes_neighbours, crepes_residual
 from .gaussian import catboost_uncertainty, gaussian_net, ngboost_normal
 from .mapie import mapie_absolute, mapie_cqr, mapie_residual
 from .puncc import puncc_adaptive
-from .quantiles import catboost_cqr, quantile_forest_cqr, xgboost_cqr
+from .quantiles import catboost_cqr, quantile_forest_cqr, quantile_forest_oob, xgboost_cqr, xgboost_cqr_out_of_fold
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,8 @@ PEERS: dict[str, Peer] = {
     "crepes mondrian": Peer(crepes_mondrian),
     "puncc adaptive": Peer(puncc_adaptive),
     "quantile forest cqr": Peer(quantile_forest_cqr, "a random forest", slow=True),
+    "quantile forest oob": Peer(quantile_forest_oob, "a random forest", slow=True),
+    "cqr, out of fold": Peer(xgboost_cqr_out_of_fold),
     "xgboost cqr": Peer(xgboost_cqr, "XGBoost for quantiles"),
     "catboost cqr": Peer(catboost_cqr, "CatBoost for quantiles", slow=True),
     "catboost uncertainty": Peer(catboost_uncertainty, "CatBoost for mean and variance", slow=True),

@@ -33,8 +33,13 @@ def crepes_neighbours(split: Split) -> Floats:
 
 
 def crepes_residual(split: Split) -> Floats:
-    """crepes, normalised by a model of out-of-fold errors, scaled as in its documentation."""
-    difficulty = DifficultyEstimator().fit(split.X_fit, f=error_model(split).predict, scaler=True)
+    """crepes, normalised by a model of out-of-fold errors in units of their mean, because crepes adds 0.01.
+
+    An example of its documentation scales the estimates to [0, 1]. The smallest ones then become a hundredth of the
+    largest, and intervals are wider than those of one width on small data sets (NOTES.md).
+    """
+    errors, unit = error_model(split), np.abs(split.y_fit - split.oof).mean()
+    difficulty = DifficultyEstimator().fit(split.X_fit, f=lambda X: errors.predict(X) / unit)
     return crepes_intervals(split, difficulty)
 
 

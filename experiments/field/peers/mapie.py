@@ -7,9 +7,9 @@ from lightgbm import LGBMRegressor
 from mapie.conformity_scores import ResidualNormalisedScore
 from mapie.regression import ConformalizedQuantileRegressor, SplitConformalRegressor
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.ensemble import HistGradientBoostingRegressor
 
 from ..protocol import LEVELS, Floats, Split
+from .scores import stopped_trees
 
 
 def mapie_absolute(split: Split) -> Floats:
@@ -25,11 +25,11 @@ def mapie_residual(split: Split) -> Floats:
     MAPIE would fit it on a quarter of the calibration rows. Errors are clipped from below at a thousandth of their
     mean, because the log would exaggerate smaller ones.
     """
-    residual_model = TransformedTargetRegressor(
-        HistGradientBoostingRegressor(random_state=split.seed), func=np.log, inverse_func=np.exp, check_inverse=False
-    )
     errors = np.abs(split.y_fit - split.oof)
-    residual_model.fit(split.X_fit, np.maximum(errors, 1e-3 * errors.mean()))
+    errors = np.maximum(errors, 1e-3 * errors.mean())
+    trees = stopped_trees(split.X_fit, np.log(errors), split.seed, "squared_error")
+    residual_model = TransformedTargetRegressor(trees, func=np.log, inverse_func=np.exp, check_inverse=False)
+    residual_model.fit(split.X_fit, errors)
     score = ResidualNormalisedScore(residual_estimator=residual_model, prefit=True)
     mapie = SplitConformalRegressor(split.base, LEVELS, conformity_score=score, prefit=True)
     mapie.conformalize(split.X_cal, split.y_cal)
