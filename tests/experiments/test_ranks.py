@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.field import ranks
+from experiments.field import ranks, standing
 from experiments.field.diagram import cliques
 from experiments.field.table import by_cell
 
@@ -44,6 +44,34 @@ def test_only_methods_with_all_data_sets_are_ranked():
     assert found.critical_difference == pytest.approx(2.343 * (3 * 4 / 6 / 5) ** 0.5, abs=1e-3)
     assert found.p_value == pytest.approx(0.0067, abs=1e-4)
     assert cliques(found) == [(1, 2), (2, 3)]
+
+
+def with_few_splits():
+    """narrow and ngboost have two splits; mapie cqr has the first alone, on which it is narrower than ngboost."""
+    table = table_of(WIDTHS)
+    for name in SETS:
+        for method, second in (("narrow", 1.0), ("ngboost", 0.5), ("gaussian net", 1.0)):
+            if records := table.get((name, method, 0.1)):
+                first = {**records[0], "width": {"ngboost": 4.0}.get(method, records[0]["width"])}
+                table[name, method, 0.1] = [first, {**records[0], "split": 1, "width": second}]
+    return table
+
+
+def test_methods_are_compared_on_the_splits_that_all_of_them_have():
+    table = with_few_splits()
+    assert ranks.mean_ranks(table, SETS, list(WIDTHS), ranks.WIDTH).ranks == {"narrow": 1, "mapie cqr": 2, "ngboost": 3}
+    assert ranks.compare(table, SETS, "ngboost", "mapie cqr", ranks.WIDTH).losses == 5
+    assert ranks.compare(table, SETS, "ngboost", "narrow", ranks.WIDTH).losses == 5
+    assert ranks.dominates(table, "bike", "mapie cqr", "ngboost")
+    here = ranks.shared(table, "bike", ["ngboost", "mapie cqr", "absent"])
+    assert {method: len(records) for (_, method, _), records in here.items()} == {"ngboost": 1, "mapie cqr": 1}
+    assert ranks.shared(table, "bike", ["absent"]) == {}
+
+
+def test_the_page_names_the_peers_that_dominate_a_goal():
+    text = standing.dominated_table(table_of({**WIDTHS, "even": {"bike": 2.5}}), ["bike"])
+    assert "| bike | ngboost, 1 split: 2.000 / 0.900 | even 2.500 / 0.900 | even |" in text
+    assert "mapie cqr" not in text
 
 
 def test_less_than_two_data_sets_have_no_ranks():

@@ -1,0 +1,100 @@
+"""Tables of what the goals cost in time, and of what the shortest intervals gain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..records import markdown_table, mean, paired_ratios, paragraph
+from .checks import ONE_WIDTH
+from .ours import EVEN, FRONTIER, SHORTEST
+from .table import ALPHA, Table
+
+REFERENCE = "evenness 0.85"  # whatever the default is
+LEVELS = (0.32, ALPHA, 0.05)
+
+
+def sections(table: Table, datasets: list[str]) -> list[str]:
+    """The sections; that of the shortest intervals is left out if the records do not have them."""
+    parts = ["## Training time of the goals", seconds_table(table, datasets), SECONDS]
+    if all((name, SHORTEST, ALPHA) in table for name in datasets):
+        parts += ["## Shortest and central intervals", shortest_table(table, datasets), SHORTEST_TEXT]
+    return parts
+
+
+SECONDS = paragraph(
+    "Smallest and largest ratio of the mean processor seconds of a data set, on one thread. The base model is fitted six "
+    "times: for five folds and for all fitting rows. One width is calibrated by MAPIE."
+)
+
+
+def seconds_table(table: Table, datasets: list[str]) -> str:
+    """The time of every goal relative to evenness 0.85 and to one width."""
+    rows = []
+    for goal in (*FRONTIER, SHORTEST):
+        if all((name, goal, ALPHA) in table for name in datasets):
+            rows.append(
+                [
+                    goal,
+                    span(seconds_ratios(table, datasets, goal, REFERENCE, with_base=False)),
+                    span(seconds_ratios(table, datasets, goal, REFERENCE)),
+                    span(seconds_ratios(table, datasets, goal, ONE_WIDTH)),
+                ]
+            )
+    header = [
+        "",
+        f"localizer alone, relative to {REFERENCE}",
+        f"with the base model, relative to {REFERENCE}",
+        "with the base model, relative to one width",
+    ]
+    return markdown_table(header, rows)
+
+
+def seconds_ratios(table: Table, datasets: Sequence[str], one: str, other: str, with_base: bool = True) -> list[float]:
+    """For each data set, the mean seconds of a method divided by those of another on their common splits."""
+    found = []
+    for name in datasets:
+        records = {
+            method: {record["split"]: record for record in table[name, method, ALPHA]} for method in (one, other)
+        }
+        splits = records[one].keys() & records[other].keys()
+        seconds = {
+            method: mean([here[split]["seconds"] + with_base * here[split].get("base_seconds", 0) for split in splits])
+            for method, here in records.items()
+        }
+        found.append(seconds[one] / seconds[other])
+    return found
+
+
+def span(ratios: list[float]) -> str:
+    """The smallest and the largest ratio as text."""
+    low, high = (f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}" for ratio in (min(ratios), max(ratios)))
+    return low if low == high else f"{low} to {high}"
+
+
+SHORTEST_TEXT = paragraph(
+    f"`{SHORTEST}` compared with `{EVEN}`: the mean over the data sets of the mean ratio over the splits, minus 1, with the "
+    "smallest and the largest data set, and the number of data sets on which it is smaller. `even` takes central intervals, "
+    "of the same distribution where it chooses `spline`."
+)
+
+
+def shortest_table(table: Table, datasets: list[str]) -> str:
+    """Width and interval score of the shortest intervals relative to those of `even`, by level."""
+    rows = []
+    for alpha in LEVELS:
+        row = [f"{1 - alpha:.0%}"]
+        for value in ("width", "interval_score"):
+            ratios = [
+                mean(paired_ratios(table[name, SHORTEST, alpha], table[name, EVEN, alpha], value, "split"))
+                for name in datasets
+            ]
+            row += [
+                f"{_percent(mean(ratios))} ({_percent(min(ratios))} to {_percent(max(ratios))})",
+                f"{sum(ratio < 1 for ratio in ratios)} of {len(ratios)}",
+            ]
+        rows.append(row)
+    return markdown_table(["level", "width", "narrower on", "interval score", "smaller on"], rows)
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f}%"
