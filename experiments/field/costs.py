@@ -1,4 +1,4 @@
-"""Tables of what the goals cost in time, and of what the shortest intervals gain."""
+"""Tables of widths and training times of the goals, and of what the shortest intervals gain."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from ..records import markdown_table, mean, paired_ratios, paragraph
 from .checks import ONE_WIDTH
-from .ours import EVEN, FRONTIER, SHORTEST
-from .table import ALPHA, Table
+from .datasets import by_slab
+from .ours import EVEN, FRONTIER, NARROW, SHORTEST
+from .table import ALPHA, Table, known_mean
 
 REFERENCE = "evenness 0.85"  # whatever the default is
 LEVELS = (0.32, ALPHA, 0.05)
@@ -69,6 +70,19 @@ def span(ratios: list[float]) -> str:
     """The smallest and the largest ratio as text."""
     low, high = (f"{ratio:.0f}" if ratio >= 10 else f"{ratio:.1f}" for ratio in (min(ratios), max(ratios)))
     return low if low == high else f"{low} to {high}"
+
+
+def width_table(table: Table, datasets: list[str]) -> str:
+    """Widths relative to one width, and coverage in the worst slab, of narrow and of even with both transforms."""
+    goals = (NARROW, EVEN, SHORTEST)
+    rows = []
+    for name in datasets:
+        one_width = table[name, ONE_WIDTH, ALPHA]
+        row = [f"{mean(paired_ratios(table[name, goal, ALPHA], one_width, 'width', 'split')):.3f}" for goal in goals]
+        slabs = [known_mean(table, name, method, "worst_slab") for method in (ONE_WIDTH, *goals)]
+        rows.append([name, *row, *(f"{slab:.3f}" if by_slab(name) else "" for slab in slabs)])
+    slab = [f"worst slab: {method}" for method in ("one width", *goals)]
+    return markdown_table(["data set", *(f"{goal}: width" for goal in goals), *slab], rows)
 
 
 SHORTEST_TEXT = paragraph(

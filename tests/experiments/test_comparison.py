@@ -69,6 +69,11 @@ def test_documents_have_the_tables_of_the_results(document, heading):
     assert section("field.md", heading) in tables_of((ROOT / "docs" / document).read_text(encoding="utf-8"))
 
 
+def test_performance_has_the_widths_of_the_records():
+    performance = (ROOT / "docs/performance.md").read_text(encoding="utf-8")
+    assert costs.width_table(table_of("field"), list(DEVELOPED)) in performance
+
+
 def test_pages_have_the_tables_of_the_records():
     for stem, datasets in (("field", DEVELOPED), ("field_untouched", untouched.DATASETS)):
         table, page = table_of(stem), (RESULTS / f"{stem}.md").read_text(encoding="utf-8")
