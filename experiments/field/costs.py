@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ..records import markdown_table, mean, paired_ratios, paragraph
 from .checks import ONE_WIDTH
 from .datasets import by_slab
+from .equal_coverage import MIN_SPLITS, compare
 from .ours import EVEN, FRONTIER, NARROW, SHORTEST
 from .table import ALPHA, Table, known_mean
 
@@ -19,7 +20,35 @@ def sections(table: Table, datasets: list[str]) -> list[str]:
     parts = ["## Training time of the goals", seconds_table(table, datasets), SECONDS]
     if all((name, SHORTEST, ALPHA) in table for name in datasets):
         parts += ["## Shortest and central intervals", shortest_table(table, datasets), SHORTEST_TEXT]
+    if all(len(table[name, goal, ALPHA]) >= MIN_SPLITS for name in datasets for goal in (*FRONTIER, ONE_WIDTH)):
+        parts += ["## Width compared with one width at equal coverage", equal_table(table, datasets), EQUAL]
     return parts
+
+
+EQUAL = paragraph(
+    "Width of a goal divided by that of one width at 90%, if both covered the same share of the test rows, ± standard "
+    "error: by a linear regression of the log ratio on the difference in coverage over the splits. In brackets the mean "
+    "difference in coverage that was measured, in percentage points."
+)
+
+
+def equal_table(table: Table, datasets: list[str]) -> str:
+    """The ratio of widths at equal coverage, by data set and goal."""
+    goals = [goal for goal in (*FRONTIER, SHORTEST) if all((name, goal, ALPHA) in table for name in datasets)]
+    rows = []
+    for name in datasets:
+        found = [compare(table, name, goal, ONE_WIDTH) for goal in goals]
+        rows.append(
+            [
+                name,
+                *(
+                    f"{one.at_equal_coverage:.3f} ± {one.standard_error:.3f} "
+                    f"({100 * (one.coverages[0] - one.coverages[1]):+.1f})"
+                    for one in found
+                ),
+            ]
+        )
+    return markdown_table(["", *goals], rows)
 
 
 SECONDS = paragraph(

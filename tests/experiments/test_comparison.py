@@ -80,7 +80,7 @@ def test_pages_have_the_tables_of_the_records():
         for made in (
             standing.rank_table(table, list(datasets)),
             standing.dominated_table(table, list(datasets)),
-            costs.seconds_table(table, list(datasets)),
+            *costs.sections(table, list(datasets)),
         ):
             assert made in page, (
                 "run `python -m experiments.field --report` and the same of `experiments.field.untouched`"

@@ -1,8 +1,11 @@
 """Statistics over the data sets: ranks, tests and fronts, compared with known values."""
 
+import math
+
+import numpy as np
 import pytest
 
-from experiments.field import ranks, standing
+from experiments.field import equal_coverage, ranks, standing
 from experiments.field.diagram import cliques
 from experiments.field.table import by_cell
 
@@ -98,3 +101,21 @@ def test_the_front_holds_what_no_other_method_dominates():
     assert ranks.front(table, "yacht", list(WIDTHS)) == ["narrow", "ngboost", "gaussian net"]
     assert ranks.dominates(table, "yacht", "ngboost", "mapie cqr")
     assert not ranks.dominates(table, "yacht", "ngboost", "ngboost")
+
+
+def test_widths_are_compared_at_equal_coverage():
+    """Widths that grow with coverage, of a method that covers more by chance and is a tenth narrower at equal coverage."""
+    draws = np.random.default_rng(0).normal(0.9, 0.01, (2, 8)) + [[0.01], [0]]
+    table = {
+        ("homes", method, 0.1): [
+            {"split": split, "coverage": at, "width": factor * math.exp(5 * at)} for split, at in enumerate(coverages)
+        ]
+        for method, factor, coverages in zip(("narrow", "mapie absolute"), (0.9, 1), draws, strict=True)
+    }
+    found = equal_coverage.compare(table, "homes", "narrow", "mapie absolute")
+    assert found.splits == 8 and found.coverages[0] > found.coverages[1]
+    assert found.at_equal_coverage == pytest.approx(0.9) and found.ratio > 0.91
+    assert found.standard_error == pytest.approx(0, abs=1e-9)
+    same = {cell: [record | {"coverage": 0.9} for record in records] for cell, records in table.items()}
+    found = equal_coverage.compare(same, "homes", "narrow", "mapie absolute")
+    assert found.at_equal_coverage == pytest.approx(found.ratio) and found.standard_error > 0
