@@ -186,3 +186,15 @@ def test_training_times_in_sentences_are_those_of_the_table():
     )
     assert f"together {whole} and {whole_held_out} times" in comparison
     assert f"takes {alone} times as long without the base model, {whole} times with it" in notes
+
+
+def test_choosing_compares_base_models_on_the_same_splits():
+    quantiles = records.select(records.read(RESULTS / "quantiles.csv.gz"), dataset="bike", method="even")
+    splits = {record["split"] for record in quantiles}
+    points = [record["width"] for record in table_of("field")["bike", "even", 0.1] if record["split"] in splits]
+    assert len(splits) == len(points) == 3
+    around = [records.mean(widths) for widths in ([record["width"] for record in quantiles], points)]
+    assert (
+        f"on three splits of bike, `even` has a mean width of {around[0]:.3f} around these quantiles and of {around[1]:.3f} "
+        "around 400 trees for the median"
+    ) in text_of("docs/choosing.md")
