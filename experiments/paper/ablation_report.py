@@ -46,13 +46,17 @@ def write(folder: Path) -> list[Check]:
     """Read the records and write paper_ablation.md next to them. Nothing is required of an ablation."""
     file = folder / "paper_ablation.csv.gz"
     suite = read(RESULTS / "paper.csv.gz")
-    text = page(read(file), suite, environment_line(read_environment(file)))
+    about = read_environment(file)
+    lines = [environment_line(about)]
+    if earlier := about.get("earlier"):  # records that were not measured again
+        lines.append(f"Earlier records, of {earlier['of']}: {environment_line(earlier)}")
+    text = page(read(file), suite, "\n\n".join(map(paragraph, lines)))
     (folder / "paper_ablation.md").write_text(text, encoding="utf-8")
     return []
 
 
 def page(records: list[Record], suite: list[Record], environment: str) -> str:
-    """The page in Markdown; `suite` are the records of the suite."""
+    """The page in Markdown; `suite` are the records of the suite, `environment` the paragraphs about the records."""
     variants, models = select(records, part="variant"), select(records, part="model")
     parts = [
         "# Ablations of the paper's experiments",
@@ -60,7 +64,7 @@ def page(records: list[Record], suite: list[Record], environment: str) -> str:
             "This page is written by `python -m experiments.paper.ablation` from paper_ablation.csv.gz. The protocol is that "
             "of [paper.md](paper.md). Sizes are half-widths, and ratios are to `fixed` in the same run."
         ),
-        paragraph(environment),
+        environment,
         "## Variants of training",
         paragraph(
             "The suite does not reproduce the printed sizes of the trained rows on facebook_1 and casp. On facebook_1, ours "

@@ -80,9 +80,11 @@ def made_up_records(ratio):
 )
 def test_the_page_concludes_from_the_records(tmp_path, ratio, verdict):
     records.write(tmp_path / "paper_ablation.csv.gz", made_up_records(ratio))
-    records.write_environment(tmp_path / "paper_ablation.csv.gz", CIRCUMSTANCES)
+    earlier = CIRCUMSTANCES | {"of": "facebook_1", "date": "2026-01-02"}
+    records.write_environment(tmp_path / "paper_ablation.csv.gz", CIRCUMSTANCES | {"earlier": earlier})
     assert ablation_report.write(tmp_path) == []
     text = (tmp_path / "paper_ablation.md").read_text()
     assert verdict in " ".join(text.split())
     assert "nan" not in text
+    assert "Earlier records, of facebook_1: Commit" in text and "2026-01-02" in text
     assert all(name in text for name in (*ablation.VARIANTS, *ablation.MODELS, *ablation.MODEL_RUNS))
