@@ -125,6 +125,17 @@ def test_the_comparison_says_what_narrow_is_narrower_than():
     assert "those to NGBoost on community and energy, and to conformal tights on energy" in comparison
 
 
+def test_readme_says_how_much_narrower_narrow_is():
+    table = table_of("field")
+    gains = {}
+    for name in ("casp", "facebook_1"):
+        here = {peer: ranks.shared(table, name, (NARROW, peer)) for peer in peers_of(table, name)}
+        gains[name] = min(
+            1 - known_mean(t, name, NARROW, "width") / known_mean(t, name, p, "width") for p, t in here.items()
+        )
+    assert f"by {gains['casp']:.0%} on casp and {gains['facebook_1']:.0%} on facebook_1" in text_of("README.md")
+
+
 def test_the_comparison_says_what_goals_cover_in_the_worst_slab():
     table, comparison = table_of("field"), text_of("docs/other-libraries.md")
     large = [name for name in DEVELOPED if by_slab(name)]
