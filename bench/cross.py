@@ -70,9 +70,7 @@ def scale(rows):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(rows, 10))
     y = X[:, 0] + (1 + np.abs(X[:, 1])) * rng.normal(size=rows)
-    model = WidthwiseRegressor(
-        calibration="cross", cv=5, random_state=0, base_options={"rounds": 50}, goal="even"
-    )
+    model = WidthwiseRegressor(calibration="cross", cv=5, random_state=0, base_options={"rounds": 50}, goal="even")
     start = time.perf_counter()
     model.fit(X, y)
     fitted = time.perf_counter()

@@ -52,9 +52,7 @@ def whole_fit(sizes: Sizes, goal: Any, aim: float) -> Task:
 
     return Task(
         f"whole fit, casp, {'default' if goal is None else goal}, without comparison",
-        lambda: WidthwiseRegressor(
-            **({} if goal is None else {"goal": goal}), n_jobs=1, random_state=0
-        ).fit(X, y),
+        lambda: WidthwiseRegressor(**({} if goal is None else {"goal": goal}), n_jobs=1, random_state=0).fit(X, y),
         {
             "six fits of its base model, absolute error": Other(base_fits("reg:absoluteerror"), aim),
             "six fits of its base model, squared error": Other(base_fits("reg:squarederror")),

@@ -131,7 +131,9 @@ def narrow_is_narrowest(table: Table, datasets: list[str]) -> Check:
             elif gain < error:
                 ties.append(f"{peer} on {dataset}")
     named = f"; ties within a standard error: {', '.join(ties)}" if ties else "; no ties"
-    return Check(f"narrow is narrower than every peer at 90% on every data set{named}", failures)
+    ran = [len(peers_of(table, dataset)) for dataset in datasets]
+    which = f"each of the {min(ran)} to {max(ran)} peers that ran"
+    return Check(f"narrow is narrower than {which} at 90%, on every data set{named}", failures)
 
 
 def narrow_reaches(table: Table, datasets: list[str]) -> Check:

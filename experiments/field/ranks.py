@@ -10,11 +10,26 @@ import numpy as np
 from scipy.stats import friedmanchisquare, rankdata, studentized_range, wilcoxon
 
 from .datasets import by_slab
-from .table import Table, known_mean, methods_of
+from .table import ALPHA, Table, known_mean, methods_of
 
 WIDTH, SCORE, CRPS, ERT, EVENNESS = "width", "interval score", "crps", "ert", "evenness"
 MEASURES = (WIDTH, SCORE, CRPS, ERT, EVENNESS)
 SIGNIFICANCE = 0.05
+
+
+def shared(table: Table, dataset: str, methods: Sequence[str]) -> Table:
+    """The records of methods on a data set at 90%, of the splits that all of them have.
+
+    Slow methods have only the first splits of large data sets; means over other splits are not comparable with theirs.
+    """
+    found = {method: table[dataset, method, ALPHA] for method in methods if (dataset, method, ALPHA) in table}
+    splits = (
+        set.intersection(*({record["split"] for record in records} for records in found.values())) if found else set()
+    )
+    return {
+        (dataset, method, ALPHA): [record for record in records if record["split"] in splits]
+        for method, records in found.items()
+    }
 
 
 def score(table: Table, dataset: str, method: str, measure: str) -> float:
@@ -28,6 +43,10 @@ def score(table: Table, dataset: str, method: str, measure: str) -> float:
             else known_mean(table, dataset, method, "gap")
         )
     return known_mean(table, dataset, method, measure.replace(" ", "_"))
+
+
+def _has(table: Table, dataset: str, method: str, measure: str) -> bool:
+    return not math.isnan(score(table, dataset, method, measure))
 
 
 @dataclass(frozen=True)
@@ -49,18 +68,20 @@ class Ranks:
 
 
 def mean_ranks(table: Table, datasets: Sequence[str], methods: Sequence[str], measure: str) -> Ranks | None:
-    """Rank the methods by a measure on every data set that has it; None if that is not possible."""
-    scores = {name: [score(table, name, method, measure) for method in methods] for name in datasets}
-    known = [name for name in datasets if not all(map(math.isnan, scores[name]))]
-    values = np.array([scores[name] for name in known]).reshape(len(known), len(methods))
-    complete = ~np.isnan(values).any(axis=0)
-    count, k = len(known), int(complete.sum())
+    """Rank the methods by a measure on every data set that has it; None if that is not possible.
+
+    Ranked are the methods that have the measure on all of these data sets, on the splits that all of them have.
+    """
+    known = {name: {method for method in methods if _has(table, name, method, measure)} for name in datasets}
+    known = {name: measured for name, measured in known.items() if measured}
+    names = [method for method in methods if all(method in measured for measured in known.values())]
+    count, k = len(known), len(names)
     if count < 2 or k < 3:
         return None
-    values = values[:, complete]
+    tables = {name: shared(table, name, names) for name in known}
+    values = np.array([[score(tables[name], name, method, measure) for method in names] for name in known])
     ranks = rankdata(values, axis=1).mean(axis=0)
     order = np.argsort(ranks, kind="stable")
-    names = [method for method, is_complete in zip(methods, complete, strict=True) if is_complete]
     quantile = studentized_range.ppf(1 - SIGNIFICANCE, k, np.inf) / math.sqrt(2)
     return Ranks(
         {names[place]: float(ranks[place]) for place in order},
@@ -80,11 +101,12 @@ class Comparison:
 
 
 def compare(table: Table, datasets: Sequence[str], one: str, other: str, measure: str) -> Comparison | None:
-    """Compare two methods with Wilcoxon's signed-rank test; None without common data sets.
+    """Compare two methods with Wilcoxon's signed-rank test, on the splits that both have; None without data sets.
 
     Widths, interval scores and the CRPS are compared by their ratio, because their units differ between data sets.
     """
-    pairs = [(score(table, name, one, measure), score(table, name, other, measure)) for name in datasets]
+    tables = {name: shared(table, name, (one, other)) for name in datasets}
+    pairs = [tuple(score(tables[name], name, method, measure) for method in (one, other)) for name in datasets]
     pairs = [pair for pair in pairs if not any(map(math.isnan, pair))]
     if not pairs:
         return None
@@ -104,9 +126,10 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def dominates(table: Table, dataset: str, one: str, other: str, evenness: str = ERT) -> bool:
-    """Whether a method is not wider and not less even than another, and better in one of both."""
+    """Whether a method is not wider and not less even than another, and better in one of both, on their common splits."""
+    here = shared(table, dataset, (one, other))
     pairs = [
-        (score(table, dataset, one, measure), score(table, dataset, other, measure)) for measure in (WIDTH, evenness)
+        (score(here, dataset, one, measure), score(here, dataset, other, measure)) for measure in (WIDTH, evenness)
     ]
     return all(mine <= theirs for mine, theirs in pairs) and any(mine < theirs for mine, theirs in pairs)
 

@@ -21,7 +21,7 @@ from ..records import (
     read_environment,
     standard_error,
 )
-from . import checks, diagram, figure, standing
+from . import checks, costs, diagram, figure, standing
 from .checks import ONE_WIDTH
 from .datasets import DEVELOPED, by_slab
 from .ours import DEFAULT, NARROW
@@ -224,6 +224,7 @@ def page(
         summary(table, datasets),
         paragraph("Mean width / coverage in the worst slab at 90%; for the small data sets mean width / gap."),
         *standing.sections(table, datasets, parts, f"{collection.stem}_ranks.png"),
+        *costs.sections(table, datasets),
         "## The goals and all peers at 90%",
         *(glance(table, names) for names in parts.values()),
         "## Failures",
@@ -244,10 +245,16 @@ def summary(table: Table, datasets: list[str]) -> str:
             [
                 name,
                 *(_width_and_evenness(table, name, method) for method in (NARROW, DEFAULT, ONE_WIDTH)),
-                f"{_width_and_evenness(table, name, peer)} ({peer})",
+                f"{_width_and_evenness(table, name, peer)} ({peer}{_fewer(table, name, peer)})",
             ]
         )
     return markdown_table(["", "narrow", f"{DEFAULT} (default)", "one width", "narrowest of the others"], rows)
+
+
+def _fewer(table: Table, dataset: str, peer: str) -> str:
+    """The number of splits of a peer, if it has fewer than widthwise."""
+    splits = len(table[dataset, peer, ALPHA])
+    return f", {splits} splits" if splits < len(table[dataset, NARROW, ALPHA]) else ""
 
 
 def _width_and_evenness(table: Table, dataset: str, method: str) -> str:

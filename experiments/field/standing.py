@@ -5,10 +5,24 @@ from __future__ import annotations
 import math
 
 from ..records import markdown_table, paragraph
-from .ours import DEFAULT, EVEN, FRONTIER, NARROW
+from .ours import DEFAULT, EVEN, FRONTIER, NARROW, SHORTEST
 from .peers import PEERS
-from .ranks import CRPS, ERT, EVENNESS, MEASURES, SCORE, WIDTH, compare, dominates, front, holm, mean_ranks, score
-from .table import METHODS, Table, has, methods_of
+from .ranks import (
+    CRPS,
+    ERT,
+    EVENNESS,
+    MEASURES,
+    SCORE,
+    WIDTH,
+    compare,
+    dominates,
+    front,
+    holm,
+    mean_ranks,
+    score,
+    shared,
+)
+from .table import ALPHA, METHODS, Table, evenness, has, known_mean, methods_of, peers_of
 
 TESTED = (DEFAULT, EVEN, NARROW)
 
@@ -23,6 +37,7 @@ def sections(table: Table, datasets: list[str], parts: Parts, picture: str) -> l
     found = []
     if any(front(table, name, METHODS) for name in datasets):
         found += ["## Who is narrowest, who is most even", leaders(table, datasets), LEADERS]
+        found += ["## Peers that dominate a goal", dominated_table(table, datasets), DOMINATED]
     if mean_ranks(table, datasets, METHODS, WIDTH):
         found += ["## Mean ranks", rank_table(table, datasets), RANKS, f"![Mean ranks]({picture})"]
         for part, names in parts.items() if len(parts) > 1 else ():
@@ -33,9 +48,9 @@ def sections(table: Table, datasets: list[str], parts: Parts, picture: str) -> l
 
 
 LEADERS = paragraph(
-    "Means over the splits at 90%, among the four goals and all peers; goals of widthwise are in bold. The front holds "
-    "the methods for which no other one is both narrower and more even, by the ERT, from the narrowest to the most even. "
-    "The last column names the methods that are both narrower and more even than the default."
+    "Means at 90% over the splits that all methods of a data set have, among the four goals and all peers; goals of "
+    "widthwise are in bold. The front holds the methods for which no other one is both narrower and more even, by the ERT, from "
+    "the narrowest to the most even. The last column names the methods that are both narrower and more even than the default."
 )
 
 
@@ -44,18 +59,52 @@ def leaders(table: Table, datasets: list[str]) -> str:
     rows = []
     for name in datasets:
         measured = [method for method in METHODS if method in methods_of(table, name)]
-        best = {measure: _best(table, name, measured, measure) for measure in (WIDTH, ERT, EVENNESS)}
-        above = [method for method in measured if dominates(table, name, method, DEFAULT)]
+        here = shared(table, name, measured)
+        best = {measure: _best(here, name, measured, measure) for measure in (WIDTH, ERT, EVENNESS)}
+        above = [method for method in measured if dominates(here, name, method, DEFAULT)]
         rows.append(
             [
                 name,
                 *best.values(),
-                ", ".join(map(_marked, front(table, name, measured))),
+                ", ".join(map(_marked, front(here, name, measured))),
                 ", ".join(map(_marked, above)) or "on the front",
             ]
         )
     header = ["", "narrowest", "most even by ERT", "most even by slab or gap", "front", "default"]
     return markdown_table(header, rows)
+
+
+DOMINATED = paragraph(
+    "Peers that are not wider and not less even than a goal at 90%, and better in one of both, on the splits that both "
+    "have: by the worst slab, or the gap on small data sets, and by the ERT. Cells of the second and third column are "
+    "mean width / coverage in the worst slab, or gap."
+)
+
+
+def dominated_table(table: Table, datasets: list[str]) -> str:
+    """The peers that dominate any goal on a data set, with the figures of both."""
+    rows = []
+    for name in datasets:
+        goals = [goal for goal in (*FRONTIER, SHORTEST) if goal in methods_of(table, name)]
+        for peer in peers_of(table, name):
+            by_slab_or_gap = [goal for goal in goals if dominates(table, name, peer, goal, EVENNESS)]
+            by_ert = [goal for goal in goals if dominates(table, name, peer, goal)]
+            if by_slab_or_gap or by_ert:
+                here = shared(table, name, (peer, *goals))
+                splits = len(here[name, peer, ALPHA])
+                rows.append(
+                    [
+                        name,
+                        f"{peer}, {splits} split{'s' if splits > 1 else ''}: {_width_and_evenness(here, name, peer)}",
+                        "; ".join(f"{goal} {_width_and_evenness(here, name, goal)}" for goal in by_slab_or_gap),
+                        "; ".join(by_ert),
+                    ]
+                )
+    return markdown_table(["", "peer", "dominates by slab or gap", "dominates by ERT"], rows)
+
+
+def _width_and_evenness(table: Table, dataset: str, method: str) -> str:
+    return f"{known_mean(table, dataset, method, 'width'):.3f} / {known_mean(table, dataset, method, evenness(dataset)):.3f}"
 
 
 def _best(table: Table, dataset: str, methods: list[str], measure: str) -> str:
@@ -69,7 +118,8 @@ def _marked(method: str) -> str:
 
 RANKS = paragraph(
     "Rank 1 is the narrowest or most even method of a data set. Methods that were not run on every data set have no "
-    "rank. `evenness` is the worst slab, or the gap on small data sets. In the picture, bars join methods that Nemenyi's "
+    "rank. On each data set, methods are compared on the splits that all ranked methods have: the first 5 where slow "
+    "methods have only these. `evenness` is the worst slab, or the gap on small data sets. In the picture, bars join methods that Nemenyi's "
     "test at 5% does not distinguish."
 )
 
@@ -90,7 +140,8 @@ def rank_table(table: Table, datasets: list[str]) -> str:
 
 TESTS = paragraph(
     "Cells are data sets on which the goal is better and worse than the peer, and the p-value of Wilcoxon's signed-rank "
-    "test over the data sets, with Holm's correction for the number of peers."
+    "test over the data sets, with Holm's correction for the number of peers. On each data set, both are compared on the "
+    "splits that both have."
 )
 
 

@@ -1,7 +1,8 @@
 """Vary the paper's protocol: `python -m experiments.paper.ablation`.
 
-Part one varies inputs, training and target on facebook_1, whose printed sizes the suite does not reproduce. Part two
-replaces the nearest neighbours with other point predictions, which the paper leaves to future work.
+Part one varies inputs, training and target on facebook_1 and casp, whose printed sizes the suite does not reproduce.
+Part two repeats the error fit on facebook_1 with bounded inputs. Part three replaces the nearest neighbours with other
+point predictions, which the paper leaves to future work.
 """
 
 from __future__ import annotations
@@ -15,18 +16,20 @@ from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import Ridge
 from xgboost import XGBRegressor
 
+from widthwise.torch import ErrorLoss
+
 from .. import data
 from ..records import Record, processor_seconds
 from ..runner import main
 from . import ablation_report, nets
-from .ablation_report import NET_ROWS
+from .ablation_report import ERROR_FIT, ERROR_FIT_CLIPPED, FACEBOOK, NET_ROWS, VARIED
 from .authors import TEST_ROWS, squared_width_loss, width_loss
-from .methods import METHODS, Method, fit_localizer
+from .methods import METHODS, PAPER_NET_ROWS, Method, fit_localizer, seed_of
 from .nets import Loss, Recipe
 from .protocol import ALPHAS, Evaluation, FitModel, Fitted, Floats, Parts, Rows, nearest_neighbours, split
 
-DATASET = "facebook_1"
 RUNS = 2
+ERROR_FIT_RUNS = 5  # those of the suite
 
 # Runs of each data set with other point predictions.
 MODEL_RUNS = {"energy": 2, "concrete": 2, "homes": 1, "casp": 1, "facebook_1": 1}
@@ -57,15 +60,25 @@ def _unchanged(y: Floats) -> Floats:
     return y
 
 
+# The recipe of the suite, whose nets clip inputs at ten standard deviations.
+CLIPPED = Recipe(bound=10)
+
+
+def _error_fit_clipped(rows: Rows, seed: int) -> Fitted:
+    """The row erc (error fit) of the suite, with scaled inputs clipped as those of the other rows are."""
+    return nets.fit(rows.first(PAPER_NET_ROWS), ErrorLoss(), "erc", seed, Recipe(start=1, bound=CLIPPED.bound))
+
+
+# By title, with the rows and the seeds of the suite.
+ERROR_FITS: dict[str, Method] = {ERROR_FIT: METHODS[ERROR_FIT], ERROR_FIT_CLIPPED: _error_fit_clipped}
+
+
 class Variant(NamedTuple):
     """A method, and what is done to the outcomes before all else."""
 
     method: Method
     target: Callable[[Floats], Floats] = _unchanged
 
-
-# The recipe of the suite, whose nets clip inputs at ten standard deviations.
-CLIPPED = Recipe(bound=10)
 
 # By title: the row exp of the suite; a loop with the same recipe, but with PyTorch's initial weights and the paper's loss
 # instead of its log; and changes of that loop.
@@ -91,7 +104,7 @@ VARIANTS: dict[str, Variant] = {
 
 
 class Job(NamedTuple):
-    part: str  # "variant" or "model"
+    part: str  # "variant", "error fit" or "model"
     name: str
     dataset: str
     run: int
@@ -103,8 +116,14 @@ class Job(NamedTuple):
 def jobs(quick: bool) -> list[Job]:
     """All jobs; the quick form has two variants and the smallest set."""
     variants, model_runs, runs = (list(VARIANTS)[:2], {"energy": 1}, 1) if quick else (list(VARIANTS), MODEL_RUNS, RUNS)
+    varied = VARIED[:1] if quick else VARIED
     return [
-        *(Job("variant", name, DATASET, run) for run in range(runs) for name in variants),
+        *(Job("variant", name, dataset, run) for dataset in varied for run in range(runs) for name in variants),
+        *(
+            Job("error fit", name, FACEBOOK, run)
+            for run in range(0 if quick else ERROR_FIT_RUNS)
+            for name in ERROR_FITS
+        ),
         *(
             Job("model", name, dataset, run)
             for run in range(max(model_runs.values()))
@@ -122,6 +141,9 @@ def work(job: Job) -> list[Record]:
         variant = VARIANTS[job.name]
         parts = split(loaded.X, variant.target(loaded.y), job.run)
         methods = {"fixed": METHODS["fixed"], "exp": variant.method}
+    elif job.part == "error fit":
+        parts = split(loaded.X, loaded.y, job.run)
+        methods = {"fixed": METHODS["fixed"], ERROR_FIT: ERROR_FITS[job.name]}
     else:
         parts = split(loaded.X, loaded.y, job.run, MODELS[job.name])
         methods = MODEL_METHODS
@@ -134,7 +156,7 @@ def measured(job: Job, parts: Parts, methods: dict[str, Method]) -> Iterator[Rec
     explained = 1 - float(np.mean((test.y - test.f) ** 2) / test.y.var())
     for name, fit in methods.items():
         start = processor_seconds()
-        fitted = fit(parts.localizer, job.run)
+        fitted = fit(parts.localizer, seed_of(name, job.run) if job.part == "error fit" else job.run)
         evaluation, few = Evaluation(fitted, test), Evaluation(fitted, test.first(TEST_ROWS))
         seconds = round(processor_seconds() - start, 2)
         common: dict[str, Any] = {"part": job.part, "name": job.name, "dataset": job.dataset, "method": name}

@@ -13,13 +13,14 @@ from ..records import Record
 LEVEL = 0.95
 LINES = {
     "fixed": ("#7f7f7f", "one width"),
+    "erc (error fit)": ("#2a9d5c", "erc (error fit)"),
     "exp": ("#d95f02", "exp, the paper's net"),
     "affine, trees": ("#1b5e9e", "affine, trees"),
 }
 
 
 def draw(pictures: list[Record], path: str | os.PathLike[str]) -> None:
-    """Draw four panels: test rows, the central 95% of the noise, and the intervals of three methods."""
+    """Draw four panels: test rows, the central 95% of the noise, and the intervals of four methods."""
     reach = NormalDist().inv_cdf((1 + LEVEL) / 2)
     figure = Figure(figsize=(11, 7.5), layout="constrained")
     axes = figure.subplots(2, 2)

@@ -69,7 +69,6 @@ def results(request, data_folder, run, tmp_path_factory):
             "--base",
             "trees",
             *GOALS[goal],
-            
             "--threads",
             1,
             "-o",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from experiments import records
+from experiments import data, records
 from experiments.paper import authors, methods, nets, report, suite, synthetic
 from experiments.paper.printed import TABLE
 from experiments.paper.protocol import ALPHAS, Evaluation, Rows, choose_neighbours, rank, split
@@ -146,6 +146,20 @@ def test_the_net_of_the_error_fit_learns_where_errors_are_large():
     assert high > 1.5 * low
 
 
+@pytest.mark.skipif(not os.environ.get("WIDTHWISE_DATA"), reason="set WIDTHWISE_DATA to the folder of the data sets")
+def test_energy_has_the_printed_sizes_only_with_the_heating_load():
+    """The paper counts eight features; with eight, intervals of one width are far wider than printed."""
+    energy = data.load("energy")
+    without = [place for place, name in enumerate(energy.features) if name != "heating_load"]
+    for place, alpha in enumerate(ALPHAS):
+        sizes = []
+        for X in (energy.X, energy.X[:, without]):
+            tests = [split(X, energy.y, run).test for run in range(suite.RUNS)]
+            sizes.append(records.mean([authors.one_width(t.residuals, rank(len(t.y) - 1, alpha))[0] for t in tests]))
+        printed = TABLE["energy"]["fixed"][place][0]
+        assert abs(sizes[0] / printed - 1) < 0.05 and sizes[1] / printed > 1.3
+
+
 def test_the_printed_table_is_whole():
     assert set(TABLE) == set(suite.DATASETS) == set(report.TARGETS)
     for rows in TABLE.values():
@@ -219,6 +233,15 @@ def test_checks_fail_with_the_numbers_that_failed():
     assert len(trained.failures) == len(suite.DATASETS) * len(methods.OURS) * len(ALPHAS)
     assert len(best.failures) == len(suite.DATASETS) * len(ALPHAS)
     assert "energy" in str(best) and "1.020" in str(best) and "0.82" in str(best)
+
+
+def test_the_page_says_how_often_a_row_diverged():
+    found = made_up_records(runs=5)
+    for record in records.select(found, dataset="homes", method="erc", run=3):
+        record["width"] = 1e9
+    (text,) = report.diverged_texts(report.Table(found))
+    assert text.startswith("On homes, `erc` diverges in 1 of 5 runs")
+    assert "Means over the other runs: 0.916 / 0.916 / 0.916." in text
 
 
 def test_few_runs_are_checked_for_coverage_alone():

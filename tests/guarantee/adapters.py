@@ -405,7 +405,6 @@ class CommandLine:
             *goal,
             "--threads",
             1,
-            
         ]
         self.run(*words, *options, *self.options, *self.roles(rows), *self.predictions(), "-o", model)
 

@@ -205,9 +205,7 @@ def rows_to_learn_from():
 @quiet
 def shifted_predictor():
     rows, target = rows_to_learn_from()
-    model = WidthwiseRegressor(
-        score_transform="identity", calibration_size=0.1, random_state=0, n_jobs=1
-    )
+    model = WidthwiseRegressor(score_transform="identity", calibration_size=0.1, random_state=0, n_jobs=1)
     return model.fit(rows.X, rows.y, y_pred=rows.prediction, shift_to=target.X).predictor_
 
 

@@ -120,9 +120,7 @@ def test_masked_features_are_missing():
     fitted = Localizer(n_jobs=1).fit(hidden, Y, F)
     assert np.array_equal(fitted.parameters(hidden, F), fitted.parameters(as_nan, F))
     assert not np.array_equal(fitted.parameters(hidden, F), fitted.parameters(hidden.data, F))
-    assert np.array_equal(
-        Localizer(n_jobs=1).fit(as_nan, Y, F).parameters(as_nan, F), fitted.parameters(as_nan, F)
-    )
+    assert np.array_equal(Localizer(n_jobs=1).fit(as_nan, Y, F).parameters(as_nan, F), fitted.parameters(as_nan, F))
     model = WidthwiseRegressor(n_jobs=1, random_state=0, cv=2).fit(hidden, Y)
     assert np.array_equal(model.predict(hidden), model.predict(as_nan))
 

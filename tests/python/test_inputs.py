@@ -399,9 +399,7 @@ def named():
 @pytest.fixture(scope="module")
 def plain(named):
     X, y = named
-    return WidthwiseRegressor(LinearRegression(), random_state=0, calibration_size=30).fit(
-        X[["wind"]], y
-    )
+    return WidthwiseRegressor(LinearRegression(), random_state=0, calibration_size=30).fit(X[["wind"]], y)
 
 
 def replaced(y, value):

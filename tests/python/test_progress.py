@@ -171,9 +171,7 @@ WARNED = {
         WidthwiseRegressor(LinearRegression(), n_jobs=1, random_state=0), {"goal": ["even"]}, cv=2
     ).fit(X[:30], y[:30]),
     "few rows for a localizer": lambda f, X, y: Localizer(n_jobs=1).fit(X[:15], y[:15], X[:15, 0]),
-    "left-out column": lambda f, X, y: Localizer(n_jobs=1).fit(
-        dates_of(X), y, X[:, 0], time=np.arange(len(y))
-    ),
+    "left-out column": lambda f, X, y: Localizer(n_jobs=1).fit(dates_of(X), y, X[:, 0], time=np.arange(len(y))),
     "infinite": lambda f, X, y: f[0].predict_interval(X, 0.999),
     "infinite of a predictor": lambda f, X, y: f[0].predictor_.predict_interval(X, X[:, 0], confidence_level=0.999),
     "not calibrated": lambda f, X, y: f[2].predict_interval(X, X[:, 0]),

@@ -54,7 +54,6 @@ def test_same_models(name, tmp_path, program):
             "3",
             "--threads",
             str(threads),
-            
         ]
         done = program(*command, "-o", f"program{threads}", cwd=tmp_path)
         assert done.returncode == 0, done.stderr

@@ -127,7 +127,7 @@ namespace {
 // errors of more rows hardly improve a localizer (experiments/NOTES.md).
 constexpr std::uint64_t kMinRowsForTwoFolds = 50'000;
 constexpr std::uint64_t kMinRowsForOneSplit = 500'000;
-constexpr double kMaxLearningRows = 50'000;
+constexpr double kMaxLearningRows = 25'000;
 constexpr double kMaxLearningShare = 0.25;  // of one split
 
 std::size_t count_of_folds(const FitOptions& options, std::uint64_t rows) {
