@@ -36,7 +36,7 @@ def main():
     numbers = pandas.DataFrame(rng.normal(size=(ROWS, FEATURES)), columns=[f"f{j}" for j in range(FEATURES)])
     mixed = numbers.assign(f0=rng.choice(["Bonn", "Trier"], ROWS))
     y = numbers["f1"] + rng.normal(size=ROWS)
-    options = {"base_options": {"rounds": 300}, "random_state": 0, "n_jobs": 1, "compare": False}
+    options = {"base_options": {"rounds": 300}, "random_state": 0, "n_jobs": 1}
     print("| input | 19 numbers | 18 numbers, a category |\n|---|---|---|")
     table = {}
     for frame in (numbers, mixed):

@@ -39,7 +39,7 @@ for by in ["bicycle", "car", "train"]:
 print(f"all: coverage {inside.mean():.1%}, mean width {np.mean(upper - lower):.1f} minutes")
 
 # Output:
-# bicycle: coverage 90.5%, mean width 10.8 minutes
-# car: coverage 88.3%, mean width 43.4 minutes
-# train: coverage 89.5%, mean width 5.2 minutes
-# all: coverage 89.4%, mean width 20.4 minutes
+# bicycle: coverage 90.0%, mean width 10.7 minutes
+# car: coverage 89.1%, mean width 43.0 minutes
+# train: coverage 89.4%, mean width 5.2 minutes
+# all: coverage 89.5%, mean width 20.2 minutes

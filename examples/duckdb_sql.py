@@ -44,11 +44,11 @@ for kind, coverage, width in rows:
 # │  size  │  age   │ price  │ prediction │ lower_0.9 │ upper_0.9 │
 # │ double │ double │ double │   double   │  double   │  double   │
 # ├────────┼────────┼────────┼────────────┼───────────┼───────────┤
-# │  140.0 │   73.0 │  539.0 │      482.0 │     313.0 │     650.0 │
-# │  171.0 │   27.0 │  648.0 │      645.0 │     533.0 │     757.0 │
-# │   41.0 │   10.0 │  156.0 │      160.0 │     133.0 │     188.0 │
+# │  140.0 │   73.0 │  539.0 │      482.0 │     274.0 │     664.0 │
+# │  171.0 │   27.0 │  648.0 │      645.0 │     517.0 │     780.0 │
+# │   41.0 │   10.0 │  156.0 │      160.0 │     138.0 │     177.0 │
 # └────────┴────────┴────────┴────────────┴───────────┴───────────┘
 #
-# newer: coverage 92.1%, mean width 128
-# older: coverage 86.6%, mean width 234
-# all: coverage 89.3%, mean width 182
+# newer: coverage 89.4%, mean width 128
+# older: coverage 89.3%, mean width 263
+# all: coverage 89.3%, mean width 196

@@ -49,10 +49,10 @@ print(f"all: coverage {inside.mean():.1%}, mean width {width.mean():.0f}")
 
 # Output:
 #       prediction  lower_0.9  upper_0.9
-# 9394       528.0      451.0      605.0
-# 898        626.0      417.0      834.0
-# 2398       333.0      259.0      407.0
-# Bonn: coverage 93.0%, mean width 130
-# Cologne: coverage 87.9%, mean width 345
-# Trier: coverage 92.2%, mean width 126
-# all: coverage 91.1%, mean width 199
+# 9394       528.0      454.0      602.0
+# 898        626.0      383.0      861.0
+# 2398       333.0      253.0      421.0
+# Bonn: coverage 92.5%, mean width 128
+# Cologne: coverage 89.6%, mean width 361
+# Trier: coverage 92.6%, mean width 128
+# all: coverage 91.6%, mean width 205

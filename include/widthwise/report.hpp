@@ -249,8 +249,8 @@ void require_html_name(const std::filesystem::path& file);
 /// The first sentence of the report: whether intervals are valid, and where coverage is low. Throws likewise.
 [[nodiscard]] std::string headline(const EvaluationReport& report);
 
-/// The goal that a model was fitted for: "even: the same coverage everywhere", "balanced (default): 0.85, where 0 is
-/// narrow and 1 is even", "not known".
+/// The goal that a model was fitted for: "even: the same coverage everywhere", "0.5, where 0 is narrow and 1 is even",
+/// "not known".
 [[nodiscard]] std::string goal_summary(const Model& model);
 
 }  // namespace widthwise

@@ -182,8 +182,8 @@ Vector scales(const Model& model, const Table& table, const OptionalDoubles& pre
   const AffineForm* const form = rule.transform().affine_form();
   if (form == nullptr || form->has_offset() || rule.sides() == Sides::kTwo) {
     throw internal::make_error(ErrorCode::kInvalidArgument,
-                               "a difficulty is one factor per row, and the transform {}{} has none; fit with the goal "
-                               "even or a number, symmetric",
+                               "a difficulty is one factor per row, and the transform {}{} has none; fit with a "
+                               "number as the goal, such as goal=1, symmetric",
                                rule.transform().name(), rule.sides() == Sides::kTwo ? ", two-sided," : "");
   }
   if (rule.score() == Score::kLog) {

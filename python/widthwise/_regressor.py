@@ -67,13 +67,13 @@ class WidthwiseRegressor(FittedRegressor):
         What to optimise: "balanced", the smallest interval score with nearly even coverage; "even" coverage for all
         inputs; "narrow" mean width; or a number between 0 (narrow) and 1 (even).
     score_transform : str, default="auto"
-        Score transform, whose parameters the localizer predicts; "auto" is shortest, or spline if that is better on the
-        hold-out, for the goals balanced and even, affine for narrow, and exp for numbers.
+        Score transform, whose parameters the localizer predicts; "auto" is shortest for the goals balanced and
+        even, affine for narrow, and exp for numbers.
     confidence_level : float or list of floats, default=0.9
         Default confidence level of `predict_interval`.
     cv : int, "auto" or splitter, default="auto"
         Number of folds for cross-fitting, or a scikit-learn splitter if `estimator` is given; "auto" is 5, 2 from 50,000
-        fitting rows and 1 from 500,000. With 1, the estimator is fitted once, and its errors on up to 25,000 of the
+        fitting rows and 1 from 500,000. With 1, the estimator is fitted once, and its errors on up to 50,000 of the
         other rows train the localizer. Rows outside all test
         folds, such as the first rows of ``TimeSeriesSplit``, do not train the localizer. No fold may train on its test
         rows. With calibration="cross" the folds of the calibration: every row is in one test fold, each fold trains

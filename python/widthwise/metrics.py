@@ -4,7 +4,7 @@
 another option of the intervals needs one of these scorers.
 
 >>> from sklearn.model_selection import GridSearchCV                                            # doctest: +SKIP
->>> search = GridSearchCV(model, {"goal": ["narrow", 0.85, "even"]}, scoring=IntervalScorer())   # doctest: +SKIP
+>>> search = GridSearchCV(model, {"goal": ["narrow", "balanced", "even"]}, scoring=IntervalScorer())   # doctest: +SKIP
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ than fit on one machine.
 >>> y_pred = X[:, 0]                                                # of a model that has not seen these rows
 >>> objective = WidthObjective("even")
 >>> booster = xgboost.train(
-...     {**objective.params, "eta": 0.05, "max_depth": 4, "min_child_weight": 10, "lambda": 5, "nthread": 1},
+...     {**objective.params, "eta": 0.1, "max_depth": 4, "min_child_weight": 10, "lambda": 5, "nthread": 1},
 ...     training_matrix(X[:1500], y[:1500], y_pred[:1500]),
 ...     num_boost_round=500,
 ...     obj=objective,
@@ -33,7 +33,7 @@ True
 the model is the same as on a single machine::
 
     dtrain = xgboost.dask.DaskDMatrix(client, da.column_stack([X, y_pred]), y - y_pred)
-    output = xgboost.dask.train(client, {**objective.params, "eta": 0.05}, dtrain, 200, obj=objective)
+    output = xgboost.dask.train(client, {**objective.params, "eta": 0.1}, dtrain, 200, obj=objective)
     localizer = Localizer.from_booster(output["booster"], objective, X_sample, y_sample, y_pred_sample)
 
 **Spark.** ``SparkXGBRegressor`` accepts only names as ``objective``, but passes ``obj`` and ``custom_metric`` to
@@ -41,7 +41,7 @@ the model is the same as on a single machine::
 
     regressor = SparkXGBRegressor(
         features_col=[*features, "y_pred"], label_col="residual", num_workers=8,
-        obj=objective, custom_metric=objective.metric, n_estimators=200, learning_rate=0.05, **objective.params,
+        obj=objective, custom_metric=objective.metric, n_estimators=200, learning_rate=0.1, **objective.params,
     )
     booster = regressor.fit(frame).get_booster()
 
@@ -104,7 +104,7 @@ class WidthObjective(HasObjective):
     Notes
     -----
     Gradients are sums over rows, as XGBoost's settings expect. Settings such as
-    ``eta=0.05, max_depth=4, min_child_weight=10, subsample=0.7, colsample_bytree=0.7, reg_lambda=5``, the defaults of
+    ``eta=0.1, max_depth=4, min_child_weight=10, subsample=0.7, colsample_bytree=0.7, reg_lambda=5``, the defaults of
     `widthwise.Localizer`, work well. Trees of several outputs (``multi_strategy="multi_output_tree"``) train, but
     `Localizer.from_booster` does not read them.
 

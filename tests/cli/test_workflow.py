@@ -18,7 +18,7 @@ def model(homes, tmp_path):
 
 
 def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
-    outcome = homes(*FIT, "-o", "text.safetensors")
+    outcome = homes(*FIT, "--compare", "-o", "text.safetensors")
     assert outcome.code == 0
     assert outcome.err == ""
     for part in [
@@ -27,7 +27,7 @@ def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
         "mean width",
         "coverage",
         "worst slab",
-        "balanced (default), this model",
+        "balanced (shortest), this model",
         "narrow (affine)",
         "one width",
         "These intervals are ",
@@ -37,10 +37,10 @@ def test_fit_reports_rows_widths_and_the_goal_in_words(homes):
 
 
 def test_the_json_of_fit_has_the_figures_of_the_summary(homes):
-    report = homes(*FIT, "--json", "-o", "json.safetensors").json
+    report = homes(*FIT, "--compare", "--json", "-o", "json.safetensors").json
     assert (report["fit_rows"], report["calibration_rows"]) == (2250, 750)
     assert report["features"] == ["a", "b", "rooms", "city"] and report["left_out"] == []
-    assert report["chosen"]["goal"] == "0.85" and report["other"]["goal"] == "narrow"
+    assert report["chosen"]["goal"] == "balanced" and report["other"]["goal"] == "narrow"
     # Errors grow with b, so adaptive widths are narrower at the same coverage.
     assert report["chosen"]["mean_width"] < report["fixed"]["mean_width"]
     # mean |(0.1 + b) z| = 0.6 sqrt(2 / pi)
@@ -63,7 +63,7 @@ def test_inspect_shows_the_contents_of_the_file(homes):
     assert inside["target"] == "price" and inside["prediction"] == "forecast" and inside["base"] is None
     assert inside["localizer"]["kind"] == "trees"
     assert inside["calibration"]["rows_kept"] == 750
-    assert inside["notes"]["goal"] == "0.85"
+    assert inside["notes"]["goal"] == "balanced"
     text = homes.ok("inspect", "homes.safetensors").out
     for part in ["price", "4: a, b, rooms and city", "city (3)", "column 'forecast'", "trees", "750 rows", "level 0.9"]:
         assert part in text

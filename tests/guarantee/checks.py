@@ -39,6 +39,7 @@ from schemes import (
     DuckDb,
     Frames,
     GivenPredictions,
+    OneSplit,
     Pairs,
     PairsOnCommandLine,
     PredictsBelow,
@@ -415,6 +416,8 @@ def _python():
     prefit = Prefit(None, 10)
     yield Check("WidthwiseRegressor prefit, skewed, n = 10", prefit, "skewed", 10, 50, 120, extra=80, scale=4)
     in_order = TimeOrder(LinearRegression(), 19)
+    one_split = OneSplit(LinearRegression(), 19)
+    yield Check("WidthwiseRegressor one split, heavy, n = 19", one_split, "heavy", 19, 50, 60, extra=60, scale=4)
     yield Check("WidthwiseRegressor time, heavy, n = 19", in_order, "heavy", 19, 50, 60, extra=60, scale=4)
     ranged = GivenPredictions(None, 10, outcome_range=(-1.5, np.inf))
     yield Check("WidthwiseRegressor outcome_range, skewed, n = 10", ranged, "skewed", 10, 50, 120, extra=40, scale=4)

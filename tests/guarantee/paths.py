@@ -42,7 +42,7 @@ PATHS = [
         ["C++ folds,", "C++ fold_p_values", "cross of", "command line cross"],
     ),
     ("cross-calibration of trained models", "at least the bound", ["C++ folds of lines", "cross with"]),
-    ("`WidthwiseRegressor` with an estimator, time order", EXACT, ["WidthwiseRegressor"]),
+    ("`WidthwiseRegressor` with an estimator, one split, time order", EXACT, ["WidthwiseRegressor"]),
     (
         "estimators and predictions given in other ways",
         EXACT,

@@ -132,7 +132,7 @@ class Cross:
 
     def fitted(self, rows):
         given = {"y_pred": rows.prediction} if self.estimator is None else {}
-        options = {"calibration": "cross", "cv": self.cv, "random_state": 0, "n_jobs": 1, "compare": False}
+        options = {"calibration": "cross", "cv": self.cv, "random_state": 0, "n_jobs": 1}
         model = WidthwiseRegressor(self.estimator, score_transform=self.transform, **options)
         return model.fit(rows.X, rows.y, **given)
 
@@ -184,6 +184,14 @@ class TimeOrder(Regressor):
 
     def fitted(self, rows):
         return self.regressor(self.estimator).fit(rows.X, rows.y, time=np.arange(len(rows)))
+
+
+@dataclass(frozen=True)
+class OneSplit(Regressor):
+    """An estimator that is fitted once; its errors on further rows train the localizer."""
+
+    def fitted(self, rows):
+        return self.regressor(self.estimator, cv=1).fit(rows.X, rows.y)
 
 
 @dataclass(frozen=True)

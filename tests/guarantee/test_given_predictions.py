@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeRegressor
 
 from widthwise import Localizer, WidthwiseRegressor
 
-OPTIONS = {"score_transform": "identity", "random_state": 0, "n_jobs": 1, "compare": False}
+OPTIONS = {"score_transform": "identity", "random_state": 0, "n_jobs": 1}
 
 
 def draw(seed, n):

@@ -30,7 +30,7 @@ def fresh():
 @pytest.fixture(scope="session")
 def model(rows):
     """With XGBoost's trees as the base model."""
-    return WidthwiseRegressor(random_state=1, n_jobs=N_JOBS).fit(rows.X, rows.y)
+    return WidthwiseRegressor(compare=True, random_state=1, n_jobs=N_JOBS).fit(rows.X, rows.y)
 
 
 @pytest.fixture(scope="session")

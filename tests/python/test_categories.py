@@ -32,7 +32,7 @@ def homes(rows, seed):
 
 
 FIT, CALIBRATION, TEST = homes(1500, 1), homes(800, 2), homes(600, 3)
-OPTIONS = {"n_jobs": 1, "compare": False, "localizer_options": {"max_rounds": 40}}
+OPTIONS = {"n_jobs": 1, "localizer_options": {"max_rounds": 40}}
 
 FRAMES = {
     "objects": lambda frame: frame,

@@ -43,7 +43,7 @@ class Watched(RegressorMixin, BaseEstimator):
 
 
 def regressor(estimator=None, **options) -> WidthwiseRegressor:
-    options = {"random_state": 0, "n_jobs": 1, "compare": False, "score_transform": "identity"} | options
+    options = {"random_state": 0, "n_jobs": 1, "score_transform": "identity"} | options
     return WidthwiseRegressor(estimator if estimator is not None else LinearRegression(), **options)
 
 

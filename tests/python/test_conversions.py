@@ -117,10 +117,12 @@ def test_masked_features_are_missing():
     hidden = np.ma.array(grown, mask=np.zeros(grown.shape, dtype=bool))
     hidden[::2, 2] = np.ma.masked
     as_nan = hidden.filled(np.nan)
-    fitted = Localizer(n_jobs=1).fit(hidden, Y, F)
+    fitted = Localizer(goal=0.85, n_jobs=1).fit(hidden, Y, F)
     assert np.array_equal(fitted.parameters(hidden, F), fitted.parameters(as_nan, F))
     assert not np.array_equal(fitted.parameters(hidden, F), fitted.parameters(hidden.data, F))
-    assert np.array_equal(Localizer(n_jobs=1).fit(as_nan, Y, F).parameters(as_nan, F), fitted.parameters(as_nan, F))
+    assert np.array_equal(
+        Localizer(goal=0.85, n_jobs=1).fit(as_nan, Y, F).parameters(as_nan, F), fitted.parameters(as_nan, F)
+    )
     model = WidthwiseRegressor(n_jobs=1, random_state=0, cv=2).fit(hidden, Y)
     assert np.array_equal(model.predict(hidden), model.predict(as_nan))
 
@@ -197,11 +199,13 @@ def test_names_of_columns_are_never_cut(learnt, library):
         learnt.scores(table, Y, F)
 
 
-@pytest.mark.parametrize("cv", [1, 0, -3, True])
-def test_fewer_than_two_folds_are_refused(cv):
+@pytest.mark.parametrize("cv", [0, -3, True])
+def test_fewer_than_one_fold_is_refused(cv):
     for model in (regressor(cv=cv), WidthwiseRegressor(score_transform="identity", cv=cv)):
-        with pytest.raises(ValueError, match="cv is .*; expected a whole number from 2"):
+        with pytest.raises(ValueError, match="cv is .*; expected a whole number from 1"):
             model.fit(X, Y)
+    with pytest.raises(ValueError, match="cv is 1; expected a whole number from 2"):
+        regressor(cv=1, calibration="cross").fit(X, Y)
 
 
 WHOLE_NUMBERS = {

@@ -34,7 +34,7 @@ def make_rows(n, d=4, seed=0):
 
 
 def cross(estimator=None, **options):
-    options = {"score_transform": "identity", "random_state": 0, "n_jobs": 1, "compare": False} | options
+    options = {"score_transform": "identity", "random_state": 0, "n_jobs": 1} | options
     return WidthwiseRegressor(estimator, calibration="cross", **options)
 
 

@@ -53,7 +53,7 @@ def test_intervals_are_narrower_than_symmetric_ones(localizer):
 def test_shortest_intervals_of_a_skewed_distribution_are_narrower_and_as_even(localizer):
     X_cal, y_cal, f_cal = skewed(4000, 2)
     X, y, f = skewed(20_000, 3)
-    options = {"goal": "even", "random_state": 0, "n_jobs": 1, "compare": False}
+    options = {"goal": "even", "random_state": 0, "n_jobs": 1}
     shortest = Localizer(score_transform="shortest", **options).fit(*skewed(6000, 1))
     assert shortest.two_sided
     widths = {}

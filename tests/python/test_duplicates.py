@@ -26,7 +26,7 @@ def rows(distinct=300, times=2, seed=0):
 
 
 def regressor(estimator=None, **options):
-    options = {"score_transform": "identity", "random_state": 0, "n_jobs": 1, "compare": False} | options
+    options = {"score_transform": "identity", "random_state": 0, "n_jobs": 1} | options
     return WidthwiseRegressor(estimator, **options)
 
 

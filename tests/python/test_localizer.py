@@ -14,7 +14,7 @@ from widthwise import Calibration, Localizer, Predictor, evaluate_intervals, pla
 
 @pytest.fixture(scope="module")
 def localizer(rows):
-    return Localizer(n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
+    return Localizer(goal=0.85, n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ def test_difficulty_is_the_width_up_to_a_factor(localizer, predictor, fresh):
 
 def test_difficulty_of_the_squared_score_is_the_width_and_that_of_the_log_score_an_error(rows, fresh):
     """The width was difficulty^0.5 with the squared score."""
-    options = {"score_transform": "exp", "goal": "even", "two_sided": False, "compare": False, "n_jobs": N_JOBS}
+    options = {"score_transform": "exp", "goal": "even", "two_sided": False, "n_jobs": N_JOBS}
     squared = Localizer(**options, fit_options={"score": "squared"}).fit(rows.X, rows.y, rows.y_pred)
     predictor = Predictor(squared, squared.calibrate(fresh.X, fresh.y, fresh.y_pred))
     _, intervals = predictor.predict_interval(fresh.X, fresh.y_pred)
@@ -284,9 +284,9 @@ def test_two_sides_are_taken_where_errors_are_skewed(rows):
     assert skewed.two_sided
     even = Localizer(goal="even", n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
     assert even.two_sided
-    assert even.score_transform == "spline"
+    assert even.score_transform == "shortest"
     by_default = Localizer(n_jobs=N_JOBS).fit(X, y, np.zeros(3000))
-    assert not by_default.two_sided
+    assert by_default.two_sided
     assert by_default.fit_report_["other"] is None
     symmetric = Localizer(goal="narrow", n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
     assert not symmetric.two_sided

@@ -18,7 +18,7 @@ from sklearn.preprocessing import OneHotEncoder
 from widthwise import Localizer, Predictor, WidthwiseRegressor
 
 ROOT = Path(__file__).parents[2]
-FAST = {"random_state": 0, "n_jobs": 1, "compare": False, "localizer_options": {"max_rounds": 10}}
+FAST = {"random_state": 0, "n_jobs": 1, "localizer_options": {"max_rounds": 10}}
 
 
 def homes(n=600, seed=0):

@@ -27,7 +27,7 @@ TINY = {"layers": 1, "width": 4, "max_epochs": 2}  # where it does not matter wh
 
 
 def fitted(rows: Rows, **options: Any) -> Localizer:
-    settings: dict[str, Any] = {"localizer": "net", "localizer_options": TINY, "compare": False, "n_jobs": N_JOBS}
+    settings: dict[str, Any] = {"localizer": "net", "localizer_options": TINY, "n_jobs": N_JOBS}
     localizer = Localizer(**{**settings, **options})
     return localizer.fit(rows.X[:800], rows.y[:800], rows.y_pred[:800])
 

@@ -229,7 +229,7 @@ def test_base_options_reach_the_base_model(rows):
     "options, message",
     [
         ({"holdout_fraction": 1.5}, "holdout_fraction is '1.5'; expected a number strictly between 0 and 1"),
-        ({"goal": "evn"}, "goal is 'evn'; expected auto, even, narrow or a number from 0 to 1"),
+        ({"goal": "evn"}, "goal is 'evn'; expected auto, balanced, even, narrow or a number from 0 to 1"),
         ({"goal": True}, "goal is True; expected"),
         ({"two_sided": 1}, "two_sided is '1'; expected"),
         ({"compare": None}, "compare is 'auto'; expected true or false"),

@@ -508,18 +508,18 @@ def test_the_frontier_of_a_fit_is_its_report(model):
     for goal, share in (("chosen", 0.88), ("other", 0.8), ("fixed", 0.7)):
         report[goal]["worst_slab"] = {"share": share, "low": share - 0.05, "high": share + 0.04}
     display = FrontierDisplay.from_report(SimpleNamespace(fit_report_=report, predictor_=model.predictor_))
-    assert [point.name for point in display.points] == ["narrow", "0.85", "one width"]
+    assert [point.name for point in display.points] == ["narrow", "balanced", "one width"]
     for point, goal in zip(display.points, (report["other"], report["chosen"], report["fixed"]), strict=True):
         assert (point.mean_width, point.worst_slab) == (goal["mean_width"], goal["worst_slab"]["share"])
         assert (point.low, point.high) == (goal["worst_slab"]["low"], goal["worst_slab"]["high"])
     line = next(line for line in display.ax_.lines if line.get_label() == "goals")
     assert line.get_xdata().tolist() == [report["other"]["mean_width"], report["chosen"]["mean_width"]]
     assert "narrow" in texts(display)
-    assert "the goal 0.85 covers 88.0% (83.0% to 92.0%)" in display.summary
+    assert "the goal balanced covers 88.0% (83.0% to 92.0%)" in display.summary
     # This hold-out is too small: no figure.
     assert model.fit_report_["chosen"]["worst_slab"] is None
     few = FrontierDisplay.from_report(model)
-    assert "infinite or not known: narrow, 0.85, one width" in texts(few)
+    assert "infinite or not known: narrow, balanced, one width" in texts(few)
     assert "too few" in few.summary
     with pytest.raises(ValueError, match="use from_estimator"):
         FrontierDisplay.from_report(model.predictor_)
@@ -530,7 +530,7 @@ def test_the_frontier_of_models_is_their_evaluation(predictor, rows, fresh):
     calibrating = Rows(1500, seed=2)
     other = Predictor(narrow, narrow.calibrate(calibrating.frame(), calibrating.y, calibrating.y_pred))
     display = FrontierDisplay.from_fits([other, predictor], fresh.frame(), fresh.y, y_pred=fresh.y_pred)
-    assert [point.name for point in display.points] == ["narrow", "0.85"]
+    assert [point.name for point in display.points] == ["narrow", "balanced"]
     for point, model in zip(display.points, (other, predictor), strict=True):
         found = model.evaluate(fresh.frame(), fresh.y, fresh.y_pred)["levels"][0]
         assert point.mean_width == found["mean_width"]
@@ -575,7 +575,7 @@ def test_the_frontier_of_a_model_is_its_evaluation_next_to_one_width(model, fres
     own, one = display.points
     found = model.evaluate(fresh.X, fresh.y)["levels"][0]
     assert (own.name, own.mean_width, own.worst_slab) == (
-        "0.85",
+        "balanced",
         found["mean_width"],
         found["worst_slab"]["coverage"]["share"],
     )

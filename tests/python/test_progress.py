@@ -129,8 +129,8 @@ def test_one_thing_is_not_several(data):
     localizer = Localizer(n_jobs=1).fit(X[:, :1], y, X[:, 0])
     calibration = Calibration()
     calibration.add([1.0])
-    assert repr(localizer) == "Localizer(exp, 1 feature)"
-    assert repr(Predictor(localizer, Calibration())) == "Predictor(exp, 1 feature, 0 calibration rows)"
+    assert repr(localizer) == "Localizer(shortest, 1 feature)"
+    assert repr(Predictor(localizer, Calibration())) == "Predictor(shortest, 1 feature, 0 calibration rows)"
     assert repr(calibration) == "Calibration of 1 row"
     with pytest.raises(ValueError, match="X has 1 row, y has 2"):
         localizer.fit(X[:1], y[:2], X[:1, 0])

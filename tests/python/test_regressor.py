@@ -460,7 +460,7 @@ def test_a_pipeline_gives_intervals_from_inside_and_through_its_last_step(rows, 
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    options = {"random_state": 0, "n_jobs": 1, "compare": False, "score_transform": "identity"}
+    options = {"random_state": 0, "n_jobs": 1, "score_transform": "identity"}
     X, X_new = np.nan_to_num(rows.X), np.nan_to_num(fresh.X)
     inside = WidthwiseRegressor(make_pipeline(StandardScaler(), LinearRegression()), **options).fit(X, rows.y)
     _, intervals = inside.predict_interval(X_new)

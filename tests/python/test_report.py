@@ -138,7 +138,7 @@ def test_valid_intervals(page, model, fresh):
     for level in page.evaluation["levels"]:
         assert f"{100 * level['coverage']['share']:.1f}%" in text
     assert model.fit_report_["summary"] in text
-    assert "0.85, where 0 is narrow and 1 is even" in text
+    assert "the smallest interval score, with nearly even coverage" in text
     assert "made by the model itself" in text
     for heading in (
         "Coverage and width by level",
@@ -171,7 +171,9 @@ def test_a_weak_place_is_named_with_advice(weak_page):
 def test_the_advice_states_the_effect_of_even(rows):
     many = Rows(20_000, seed=3)
     X, X_new = np.nan_to_num(rows.X, nan=2.0), np.nan_to_num(many.X, nan=2.0)
-    model = WidthwiseRegressor(LinearRegression(), goal="narrow", random_state=0, n_jobs=N_JOBS).fit(X, rows.y)
+    model = WidthwiseRegressor(LinearRegression(), goal="narrow", compare=True, random_state=0, n_jobs=N_JOBS).fit(
+        X, rows.y
+    )
     verdict = verdict_of(model, X_new, many.y)
     assert verdict.mood == "weak"
     slab = model.fit_report_["other"]["worst_slab"]
@@ -305,16 +307,16 @@ def test_a_skewed_feature_has_a_rank_axis(wide_page, page):
 
 def test_goals_are_a_table_with_the_names_of_goals(model, fresh):
     fit_report = copy.deepcopy(model.fit_report_)
-    assert "balanced (default), this model" in str(fit_report)
+    assert "balanced (shortest), this model" in str(fit_report)
     for goal, share in (("chosen", 0.88), ("other", 0.8), ("fixed", 0.7)):
         fit_report[goal]["worst_slab"] = {"share": share, "low": share - 0.05, "high": share + 0.04}
     larger = copy.copy(model)  # as if the hold-out had more rows
     larger.fit_report_ = fit_report
     text = Page(report(larger, fresh.X, fresh.y).html).text
     table = text[text.index("Trade-off of the goals") : text.index("Fitted model")]
-    for cell in ("balanced (default) this model", "narrow (affine)", "one width", "88.0% (83.0 to 92.0%)"):
+    for cell in ("balanced (shortest) this model", "narrow (affine)", "one width", "88.0% (83.0 to 92.0%)"):
         assert cell in table
-    assert "balanced (default): 0.85, where 0 is narrow and 1 is even" in text
+    assert "balanced (default): the smallest interval score, with nearly even coverage" in text
 
 
 def test_the_worst_slab_is_explained_where_it_first_stands(page):
@@ -500,7 +502,7 @@ def test_evaluations_and_predictors_have_a_form_for_notebooks(page, one_width, m
     assert "one width for all rows" in text and "3: size, age, noise" in text and "1,500" in text
     assert repr(predictor) == "Predictor(identity, 3 features, 1,500 calibration rows)"
     balanced = Page(model.predictor_._repr_html_()).text
-    assert "balanced (default): 0.85" in balanced and "made by the model itself" in balanced
+    assert "balanced (default): the smallest" in balanced and "made by the model itself" in balanced
     bounds = np.stack([np.full(50, -1.0), np.ones(50)], axis=1)
     bare = evaluate_intervals(bounds, np.zeros(50), confidence_level=0.9, calibration_rows=100)
     assert "90% valid 100.0%" in Page(bare._repr_html_()).text

@@ -25,7 +25,7 @@ CASES = [
 # The settings of widthwise::TreeOptions.
 TREES = {
     "tree_method": "hist",
-    "eta": 0.05,
+    "eta": 0.1,
     "max_depth": 4,
     "min_child_weight": 10,
     "subsample": 0.7,

@@ -184,7 +184,7 @@ TEST(SplitPlan, GivenFoldsAreChecked) {
   const SplitPlan plan =
       plan_splits(rows.table(), options, {{.train = {part.fitting.begin(), part.fitting.begin() + 6}, .test = late}});
   const FitResult found = Predicted(rows, plan).fitted(rows, plan, options);
-  EXPECT_EQ(found.report.fit_rows, part.fitting.size());
+  EXPECT_EQ(found.report.fit_rows, late.size());
   EXPECT_EQ(found.model.parts().fit_sketch.rows(), part.fitting.size());
 }
 

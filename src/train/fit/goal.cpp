@@ -97,19 +97,17 @@ Sides first_sides(const FitOptions& options, const std::string& transform) {
 
 internal::Goals internal::resolve_goals(const FitOptions& options, bool quantiles) {
   const Goal wish = options.goal.value_or(Goal::by_default());
-  const bool is_free = options.score_transform == "auto" && options.score == Score::kAbsolute && !options.sides;
-  const bool of_distribution = is_free && wish.is_of_distribution();
+  const bool of_distribution = wish.is_of_distribution() && options.score_transform == "auto" &&
+                               options.score == Score::kAbsolute && options.sides != Sides::kOne;
   const std::string transform = of_distribution ? "shortest" : options.score_transform;
   const Sides sides = first_sides(options, transform);
   const ScoreOptions score{options.score, {.gamma = options.gamma, .epsilon = options.epsilon}};
   Goals goals{.chosen = resolve_with(options, options.goal, transform, sides, score),
               .two_sided = std::nullopt,
-              .central = std::nullopt,
               .fixed = resolve_with(options, options.goal, "identity", sides),
               .other = std::nullopt};
   const ResolvedGoal& chosen = goals.chosen;
   if (chosen.objective == nullptr) return goals;
-  if (of_distribution) goals.central = resolve_with(options, options.goal, "spline", sides);
   // The transform mixture has an inverse per row and level to find, which is too slow to train twice.
   const Transform& phi = chosen.rule.transform();
   const bool may_have_two_sides =

@@ -127,7 +127,7 @@ namespace {
 // errors of more rows hardly improve a localizer (experiments/NOTES.md).
 constexpr std::uint64_t kMinRowsForTwoFolds = 50'000;
 constexpr std::uint64_t kMinRowsForOneSplit = 500'000;
-constexpr double kMaxLearningRows = 25'000;
+constexpr double kMaxLearningRows = 50'000;
 constexpr double kMaxLearningShare = 0.25;  // of one split
 
 std::size_t count_of_folds(const FitOptions& options, std::uint64_t rows) {
@@ -168,7 +168,7 @@ Splits::Splits(const FitTable& table, const FitOptions& options, const Workers& 
 }
 
 Splits::Splits(const FitTable& table, const SplitPart& part, const FitOptions& options, const Workers& workers)
-    : rows_(table, part, workers), seen_(part.seen()), learning_(rows_.fitting) {
+    : rows_(table, part, workers), seen_(part.seen()), one_split_(!part.learning.empty()), learning_(rows_.fitting) {
   count(workers);
   learn(options, workers);
   hold_out(options, workers);
@@ -177,7 +177,7 @@ Splits::Splits(const FitTable& table, const SplitPart& part, const FitOptions& o
 void Splits::count(const Workers& workers) {
   calibration_rows_ = workers.total_count(calibration().rows.size());
   fitting_rows_ = workers.total_count(fitting().rows.size());
-  seen_rows_ = workers.total_count(seen().size());
+  fit_rows_ = one_split_ ? workers.total_count(seen_.size()) : fitting_rows_;
 }
 
 void Splits::learn(const FitOptions& options, const Workers& workers) {

@@ -125,7 +125,8 @@ class Splits {
   [[nodiscard]] std::uint64_t calibration_rows() const { return calibration_rows_; }
   [[nodiscard]] std::uint64_t fitting_rows() const { return fitting_rows_; }
   [[nodiscard]] std::uint64_t learning_rows() const { return learning_rows_; }
-  [[nodiscard]] std::uint64_t seen_rows() const { return seen_rows_; }
+  /// For reports: the fitting rows, with those that fitted the estimator of one split.
+  [[nodiscard]] std::uint64_t fit_rows() const { return fit_rows_; }
   [[nodiscard]] std::uint64_t holdout_rows() const { return holdout_rows_; }
 
  private:
@@ -136,6 +137,7 @@ class Splits {
 
   SetAside rows_;
   std::vector<std::size_t> seen_;
+  bool one_split_ = false;  // of a plan
   Folds folds_;
   std::vector<std::size_t> learning_positions_;
   TablePart learning_;
@@ -143,7 +145,7 @@ class Splits {
   std::uint64_t calibration_rows_ = 0;
   std::uint64_t fitting_rows_ = 0;
   std::uint64_t learning_rows_ = 0;
-  std::uint64_t seen_rows_ = 0;
+  std::uint64_t fit_rows_ = 0;
   std::uint64_t holdout_rows_ = 0;
 };
 
