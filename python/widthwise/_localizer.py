@@ -67,8 +67,8 @@ class Localizer(HasModel):
         What to optimise: "balanced", the smallest interval score with nearly even coverage; "even" coverage for all
         inputs; "narrow" mean width; or a number between 0 (narrow) and 1 (even).
     score_transform : str, default="auto"
-        Score transform, whose parameters the localizer predicts; "auto" is shortest for the goals balanced and
-        even, affine for narrow, and exp for numbers.
+        Score transform, whose parameters the localizer predicts; "auto" is shortest, or spline if that is better on the
+        hold-out, for the goals balanced and even, affine for narrow, and exp for numbers.
     confidence_level : float or list of floats, default=0.9
         Default confidence levels of the intervals. The goal narrow trains for levels near them; any level can be
         predicted afterwards.

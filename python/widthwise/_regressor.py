@@ -67,8 +67,8 @@ class WidthwiseRegressor(FittedRegressor):
         What to optimise: "balanced", the smallest interval score with nearly even coverage; "even" coverage for all
         inputs; "narrow" mean width; or a number between 0 (narrow) and 1 (even).
     score_transform : str, default="auto"
-        Score transform, whose parameters the localizer predicts; "auto" is shortest for the goals balanced and
-        even, affine for narrow, and exp for numbers.
+        Score transform, whose parameters the localizer predicts; "auto" is shortest, or spline if that is better on the
+        hold-out, for the goals balanced and even, affine for narrow, and exp for numbers.
     confidence_level : float or list of floats, default=0.9
         Default confidence level of `predict_interval`.
     cv : int, "auto" or splitter, default="auto"

@@ -41,7 +41,11 @@ void accept_exact_predictions(const FittingRows& rows, const FitTable& table, bo
                               Goals& goals, FitReport& report) {
   internal::check_rounded_to_zero(rows.residuals, workers);
   if (!may_be_exact) internal::refuse_exact_predictions(table);
-  goals = {.chosen = goals.fixed, .two_sided = std::nullopt, .fixed = goals.fixed, .other = std::nullopt};
+  goals = {.chosen = goals.fixed,
+           .two_sided = std::nullopt,
+           .central = std::nullopt,
+           .fixed = goals.fixed,
+           .other = std::nullopt};
   report.warnings.emplace_back("every prediction equals the outcome, so there is no error to learn from");
 }
 
@@ -56,16 +60,20 @@ bool has_better_sides(const Candidate& two_sided, const Candidate& symmetric, do
   const ResolvedGoal& goal = symmetric.goal;
   const bool by_loss = goal.goal.is_narrow() || goal.rule.transform().has_spline_inverse();
   return by_loss ? two_sided.trained.loss < symmetric.trained.loss - gain
-                 : internal::has_smaller_score(two_sided, symmetric);
+                 : internal::has_smaller_score(two_sided, symmetric, 0);
 }
 
-/// Train the chosen goal, with one side or two.
+/// Train the chosen goal, with one side or two, and with the shortest or the central intervals of a distribution.
 Candidate choose(const Goals& goals, const Holdout& holdout, std::uint64_t holdout_rows) {
   Candidate chosen = holdout.try_out(goals.chosen);
   const double gain = min_gain(holdout_rows);
   if (goals.two_sided) {
     Candidate two_sided = holdout.try_out(*goals.two_sided);
     if (has_better_sides(two_sided, chosen, gain)) chosen = std::move(two_sided);
+  }
+  if (goals.central) {
+    Candidate central = holdout.try_out(*goals.central, chosen.trained);
+    if (internal::has_smaller_score(central, chosen, 1)) chosen = std::move(central);
   }
   return chosen;
 }

@@ -25,7 +25,8 @@ namespace widthwise {
 /// - even: the same coverage everywhere (evenness 1)
 /// - narrow: the smallest mean width; under-covers where intervals would be widest (transform `affine`)
 /// - a number in [0, 1]: the evenness of the scale family (docs/mathematics.md)
-/// balanced and even describe the distribution of the error, and take its shortest intervals.
+/// balanced and even describe the distribution of the error, and take its shortest intervals, or its central ones if the
+/// interval score of the hold-out says so.
 class Goal {
  public:
   [[nodiscard]] static Goal even() { return Goal(1, "even"); }  ///< evenness 1
@@ -81,7 +82,7 @@ inline constexpr std::size_t kOneSplit = 1;
 /// docs/options.md take it.
 struct FitOptions {
   std::optional<Goal> goal = std::nullopt;  ///< empty: Goal::by_default(), or narrow with a transform without evenness
-  /// auto: shortest for the goals balanced and even, affine for narrow, exp for numbers; identity, one width,
+  /// auto: shortest or spline for the goals balanced and even, affine for narrow, exp for numbers; identity, one width,
   /// if fewer than 20 rows fit. Else a name of make_transform.
   std::string score_transform = "auto";
   Score score = Score::kAbsolute;               ///< conformity score of a residual

@@ -45,8 +45,9 @@ Field transform_field() {
   return {{.name = "score_transform",
            .form = joined(names, "|"),
            .expected = listed(names),
-           .help = "score transform, whose parameters the localizer predicts; `auto` is `shortest` "
-                   "for the goals `balanced` and `even`, `affine` for `narrow`, and `exp` for numbers"},
+           .help = "score transform, whose parameters the localizer predicts; `auto` is `shortest`, or "
+                   "`spline` if that is better on the hold-out, for the goals `balanced` and `even`, `affine` for "
+                   "`narrow`, and `exp` for numbers"},
           [](FitOptions& options, std::string_view text) {
             if (text != kAuto) (void)make_transform(text);
             options.score_transform = text;

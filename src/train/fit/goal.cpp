@@ -104,10 +104,12 @@ internal::Goals internal::resolve_goals(const FitOptions& options, bool quantile
   const ScoreOptions score{options.score, {.gamma = options.gamma, .epsilon = options.epsilon}};
   Goals goals{.chosen = resolve_with(options, options.goal, transform, sides, score),
               .two_sided = std::nullopt,
+              .central = std::nullopt,
               .fixed = resolve_with(options, options.goal, "identity", sides),
               .other = std::nullopt};
   const ResolvedGoal& chosen = goals.chosen;
   if (chosen.objective == nullptr) return goals;
+  if (of_distribution) goals.central = resolve_with(options, options.goal, "spline", sides);
   // The transform mixture has an inverse per row and level to find, which is too slow to train twice.
   const Transform& phi = chosen.rule.transform();
   const bool may_have_two_sides =

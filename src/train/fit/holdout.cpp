@@ -88,15 +88,17 @@ std::vector<std::uint8_t> Holdout::halves() const {
 }
 
 Candidate Holdout::try_out(const ResolvedGoal& goal) const {
+  if (goal.objective == nullptr) return try_out(goal, {});
+  return try_out(goal, trainer_->train(rows_of(training_), rows_of(holdout_), *goal.objective, steps_.next()));
+}
+
+Candidate Holdout::try_out(const ResolvedGoal& goal, Trained trained) const {
   const std::size_t n = report_outcomes_.size();
   const std::size_t columns = all_x_.columns();
   std::vector<double> values(n * goal.rule.parameter_count());
   const MutableMatrixView parameters(values.data(), n, goal.rule.parameter_count());
-  Trained trained;
-  if (goal.objective != nullptr) {
-    trained = trainer_->train(rows_of(training_), rows_of(holdout_), *goal.objective, steps_.next());
+  if (trained.function != nullptr)
     trained.function->evaluate({report_rows_.data(), n, columns, columns + 1}, parameters);
-  }
   Candidate candidate{goal, {}, std::move(trained)};
   measure(goal.rule, parameters, candidate);
   GoalReport& report = candidate.report;
@@ -167,10 +169,18 @@ std::shared_ptr<const RowFunction> Holdout::retrain(const Candidate& candidate) 
       .function;
 }
 
-bool has_smaller_score(const Candidate& candidate, const Candidate& other) {
-  double gain = 0;
-  for (std::size_t i = 0; i < candidate.scores.size(); ++i) gain += other.scores[i] - candidate.scores[i];
-  return gain > 0;  // false if intervals are infinite
+bool has_smaller_score(const Candidate& candidate, const Candidate& other, double margin) {
+  const auto n = static_cast<double>(candidate.scores.size());
+  double sum = 0;
+  double squares = 0;
+  for (std::size_t i = 0; i < candidate.scores.size(); ++i) {
+    const double gain = other.scores[i] - candidate.scores[i];
+    sum += gain;
+    squares += gain * gain;
+  }
+  const double mean = sum / n;
+  // False if intervals are infinite.
+  return mean > margin * std::sqrt((squares / n - mean * mean) / n);
 }
 
 }  // namespace widthwise::internal

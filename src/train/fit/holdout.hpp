@@ -22,8 +22,8 @@ struct Candidate {
   std::vector<double> scores = {};       ///< interval scores of the hold-out, in units
 };
 
-/// Whether the mean interval score of the candidate is smaller.
-[[nodiscard]] bool has_smaller_score(const Candidate& candidate, const Candidate& other);
+/// Whether the mean interval score of the candidate is smaller by more than so many standard errors of the difference.
+[[nodiscard]] bool has_smaller_score(const Candidate& candidate, const Candidate& other, double margin);
 
 /// Trains localizers on the fitting rows without the hold-out and measures them there. All numbers are in units of the
 /// typical error. Reports are the same on all workers.
@@ -39,6 +39,9 @@ class Holdout {
 
   /// Train for a goal without the hold-out, and measure the result on the hold-out.
   [[nodiscard]] Candidate try_out(const ResolvedGoal& goal) const;
+
+  /// Measure a goal with the parameters that were trained for another one with the same objective.
+  [[nodiscard]] Candidate try_out(const ResolvedGoal& goal, Trained trained) const;
 
   /// Train the goal of the candidate on all learning rows, for as many iterations; null if the goal trains nothing.
   /// With many rows, those of the hold-out hardly improve it, and the candidate is kept.

@@ -43,8 +43,10 @@ void check_rounded_to_zero(std::span<const double> residuals, const Workers& wor
 struct Goals {
   ResolvedGoal chosen;
   std::optional<ResolvedGoal> two_sided;  ///< the chosen goal with two sides, if the hold-out chooses
-  ResolvedGoal fixed;                     ///< one width for all rows
-  std::optional<ResolvedGoal> other;      ///< the opposite goal, if it is compared
+  /// The central instead of the shortest intervals of the same distribution, if the hold-out chooses.
+  std::optional<ResolvedGoal> central;
+  ResolvedGoal fixed;                 ///< one width for all rows
+  std::optional<ResolvedGoal> other;  ///< the opposite goal, if it is compared
 };
 
 /// `quantiles`: f(x) is the centre of two quantiles, which need not be where most outcomes are, so that every goal may
