@@ -25,8 +25,8 @@ namespace widthwise {
 /// - even: the same coverage everywhere (evenness 1)
 /// - narrow: the smallest mean width; under-covers where intervals would be widest (transform `affine`)
 /// - a number in [0, 1]: the evenness of the scale family (docs/mathematics.md)
-/// balanced and even describe the distribution of the error, and take its shortest intervals, or its central ones if the
-/// interval score of the hold-out says so.
+/// balanced and even describe the distribution of the error, and take its shortest intervals, or its central ones if
+/// the interval score of the hold-out says so.
 class Goal {
  public:
   [[nodiscard]] static Goal even() { return Goal(1, "even"); }  ///< evenness 1
