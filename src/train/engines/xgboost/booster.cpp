@@ -87,36 +87,24 @@ void TrainingMatrix::set_numbers(const char* name, std::span<const float> number
 
 Booster::Booster(std::shared_ptr<const XgboostLibrary> library, std::span<const TrainingMatrix* const> matrices,
                  const Parameters& parameters)
-    : library_(std::move(library)), parameters_(parameters) {
-  for (const TrainingMatrix* matrix : matrices) matrices_.push_back(matrix->handle());
-  create();
+    : library_(std::move(library)) {
+  std::vector<Functions::Handle> handles;
+  for (const TrainingMatrix* matrix : matrices) handles.push_back(matrix->handle());
+  const Functions& f = library_->functions();
+  f.check(f.XGBoosterCreate(handles.data(), handles.size(), &handle_), "create");
   try {
-    for (const auto& [name, value] : parameters_) set_parameter(name, value);
+    for (const auto& [name, value] : parameters)
+      f.check(f.XGBoosterSetParam(handle_, name.c_str(), value.c_str()), name);
     // XGBoost reads its parameters now. It would copy the first derivatives with all threads otherwise.
     int rounds = 0;
-    library_->functions().check(library_->functions().XGBoosterBoostedRounds(handle_, &rounds), "create");
+    f.check(f.XGBoosterBoostedRounds(handle_, &rounds), "create");
   } catch (...) {
-    free();
+    f.XGBoosterFree(handle_);
     throw;
   }
 }
 
-Booster::~Booster() { free(); }
-
-void Booster::create() {
-  const Functions& f = library_->functions();
-  f.check(f.XGBoosterCreate(matrices_.data(), matrices_.size(), &handle_), "create");
-}
-
-void Booster::free() {
-  if (handle_ != nullptr) library_->functions().XGBoosterFree(handle_);
-  handle_ = nullptr;
-}
-
-void Booster::set_parameter(const std::string& name, const std::string& value) {
-  const Functions& f = library_->functions();
-  f.check(f.XGBoosterSetParam(handle_, name.c_str(), value.c_str()), name);
-}
+Booster::~Booster() { library_->functions().XGBoosterFree(handle_); }
 
 void Booster::update(const TrainingMatrix& matrix, std::size_t round, std::span<const float> gradient,
                      std::span<const float> hessian, std::size_t outputs) {
@@ -148,20 +136,6 @@ std::vector<std::byte> Booster::save() const {
   f.check(f.XGBoosterSaveModelToBuffer(handle_, R"({"format": "ubj"})", &length, &bytes), "model");
   const auto* const begin = reinterpret_cast<const std::byte*>(bytes);
   return {begin, begin + length};
-}
-
-void Booster::load(std::span<const std::byte> saved) {
-  // XGBoost does not validate what it loads; read_trees does.
-  (void)read_trees(saved);
-  // Create a new booster, because the old one keeps its base_score of a single output, whereas the loaded model has one
-  // per output.
-  free();
-  create();
-  const Functions& f = library_->functions();
-  f.check(f.XGBoosterLoadModelFromBuffer(handle_, saved.data(), saved.size()), "model");
-  for (const auto& [name, value] : parameters_) {
-    if (name != "base_score") set_parameter(name, value);
-  }
 }
 
 TreeArrays Booster::trees(std::size_t inputs, std::size_t outputs, std::size_t rounds) const {

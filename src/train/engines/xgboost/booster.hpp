@@ -56,9 +56,6 @@ class Booster {
   Booster(const Booster&) = delete;
   Booster& operator=(const Booster&) = delete;
 
-  /// Change a parameter, until the next load.
-  void set_parameter(const std::string& name, const std::string& value);
-
   /// Train one round with the given derivatives (n x outputs, contiguous). Objectives of XGBoost are not used: they
   /// differ between its versions.
   void update(const TrainingMatrix& matrix, std::size_t round, std::span<const float> gradient,
@@ -67,21 +64,14 @@ class Booster {
   /// Margins of a matrix (n x outputs), valid until the next call.
   [[nodiscard]] std::span<const float> margins(const TrainingMatrix& matrix, bool training) const;
 
-  /// The current state as UBJSON. load resumes from the state of another booster with the same parameters. Throws
-  /// kBadData for bytes that are not plain trees.
+  /// The current state as UBJSON.
   [[nodiscard]] std::vector<std::byte> save() const;
-  void load(std::span<const std::byte> saved);
 
   /// The trees of the first `rounds` rounds, for `outputs` outputs.
   [[nodiscard]] TreeArrays trees(std::size_t inputs, std::size_t outputs, std::size_t rounds) const;
 
  private:
-  void create();
-  void free();
-
   std::shared_ptr<const XgboostLibrary> library_;
-  Parameters parameters_;
-  std::vector<XgboostLibrary::Functions::Handle> matrices_;
   XgboostLibrary::Functions::Handle handle_ = nullptr;
 };
 

@@ -159,7 +159,6 @@ std::shared_ptr<const XgboostLibrary> XgboostLibrary::load(const std::filesystem
   WIDTHWISE_BIND(XGBoosterTrainOneIter);
   WIDTHWISE_BIND(XGBoosterPredictFromDMatrix);
   WIDTHWISE_BIND(XGBoosterSaveModelToBuffer);
-  WIDTHWISE_BIND(XGBoosterLoadModelFromBuffer);
   WIDTHWISE_BIND(XGBRegisterLogCallback);
   WIDTHWISE_BIND(XGBSetGlobalConfig);
   WIDTHWISE_BIND(XGTrackerCreate);

@@ -29,7 +29,6 @@ struct XgboostLibrary::Functions {
   int (*XGBoosterPredictFromDMatrix)(Handle booster, Handle matrix, const char* config, const Size** shape,
                                      Size* dimensions, const float** out);
   int (*XGBoosterSaveModelToBuffer)(Handle booster, const char* config, Size* length, const char** out);
-  int (*XGBoosterLoadModelFromBuffer)(Handle booster, const void* bytes, Size length);
   int (*XGBRegisterLogCallback)(void (*callback)(const char* text));
   int (*XGBSetGlobalConfig)(const char* config);
   int (*XGTrackerCreate)(const char* config, Handle* out);
