@@ -75,7 +75,7 @@ def test_performance_has_the_widths_of_the_records():
 
 
 def test_pages_have_the_tables_of_the_records():
-    for stem, datasets in (("field", DEVELOPED), ("field_untouched", untouched.DATASETS)):
+    for stem, datasets in (("field", DEVELOPED), ("field_untouched", recorded_sets())):
         table, page = table_of(stem), (RESULTS / f"{stem}.md").read_text(encoding="utf-8")
         for made in (
             standing.rank_table(table, list(datasets)),
@@ -159,8 +159,13 @@ def test_no_peer_dominates_all_goals_as_the_comparison_says():
     )
 
 
+def recorded_sets():
+    """The held-out data sets that have records; those of the third collection have none yet."""
+    return [name for name in untouched.DATASETS if (name, "even", 0.1) in table_of("field_untouched")]
+
+
 def test_the_comparison_says_what_held_out_data_sets_show():
-    table, datasets = table_of("field_untouched"), list(untouched.DATASETS)
+    table, datasets = table_of("field_untouched"), recorded_sets()
     comparison = text_of("docs/other-libraries.md")
     first = [
         ranks.mean_ranks(table, datasets, standing.METHODS, measure)
@@ -188,7 +193,7 @@ def test_training_times_in_sentences_are_those_of_the_table():
             costs.span(costs.seconds_ratios(table_of(stem), datasets, "even", "evenness 0.85", with_base=with_base))
             for with_base in (False, True)
         ]
-        for stem, datasets in (("field", DEVELOPED), ("field_untouched", untouched.DATASETS))
+        for stem, datasets in (("field", DEVELOPED), ("field_untouched", recorded_sets()))
     }
     (alone, whole), (held_out, whole_held_out) = times["field"], times["field_untouched"]
     comparison, notes = text_of("docs/other-libraries.md"), text_of("experiments/NOTES.md")
