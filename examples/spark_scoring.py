@@ -45,6 +45,6 @@ show("calibrated with the rows of April", calibrated)
 spark.stop()
 
 # Output:
-# calibrated with 1,000 rows of March: coverage 89.4%, mean width 198
-# Predictor(shortest, 2 features, 5,000 calibration rows)
-# calibrated with the rows of April: coverage 89.8%, mean width 201
+# calibrated with 1,000 rows of March: coverage 89.5%, mean width 200
+# Predictor(spline, 2 features, 5,000 calibration rows)
+# calibrated with the rows of April: coverage 89.5%, mean width 201

@@ -57,7 +57,7 @@ def test_every_option_in_help_is_completed(widthwise):
 
 def test_values_of_an_option_are_completed(widthwise):
     assert complete(widthwise, "fit", "--base", "") == {"none", "trees", "quantiles"}
-    assert complete(widthwise, "fit", "--goal", "") == {"auto", "even", "narrow"}
+    assert complete(widthwise, "fit", "--goal", "") == {"auto", "balanced", "even", "narrow"}
     assert complete(widthwise, "fit", "--localizer", "paper") == {"paper-net"}
     assert complete(widthwise, "completion", "") == {"bash", "zsh"}
     assert complete(widthwise, "plan", "--rows", "") == set()

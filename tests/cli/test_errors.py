@@ -233,10 +233,11 @@ def test_whole_numbers_are_neither_wrapped_nor_cut(homes, command, option):
             f"{2**64} is too large; expected at most {2**64 - 1}" in message
             or "is not a non-negative integer" in message
             or f"'{wrong}' is invalid; expected a whole number" in message
+            or f"'{wrong}' is invalid; expected auto, a whole number" in message
         )
 
 
-def test_fewer_than_two_folds_are_refused(homes):
+def test_no_folds_are_refused(homes):
     message = homes.fails(
         USAGE,
         "fit",
@@ -248,7 +249,7 @@ def test_fewer_than_two_folds_are_refused(homes):
         "--base-options",
         "rounds=20",
         "--folds",
-        "1",
+        "0",
         "-o",
         "x.safetensors",
     )

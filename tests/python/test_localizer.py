@@ -110,7 +110,7 @@ def test_difficulty_of_the_squared_score_is_the_width_and_that_of_the_log_score_
 
 def test_only_scale_transforms_have_a_difficulty(rows):
     narrow = Localizer(goal="narrow", n_jobs=N_JOBS).fit(rows.X, rows.y, rows.y_pred)
-    with pytest.raises(ValueError, match="fit with the goal even"):
+    with pytest.raises(ValueError, match="fit with a number as the goal"):
         narrow.difficulty(rows.X, rows.y_pred)
 
 

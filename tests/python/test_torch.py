@@ -125,7 +125,9 @@ def test_scores_and_half_widths_are_those_of_a_localizer(goal: str, two_sided: b
     X = rng.uniform(0, 4, (400, 2))
     y_pred = X[:, 0]
     y = y_pred + 50 * X[:, 0] * rng.normal(size=400)
-    localizer = Localizer(goal=goal, two_sided=two_sided, n_jobs=1).fit(X[:200], y[:200], y_pred[:200])
+    transform = "exp" if goal == "even" else "auto"
+    localizer = Localizer(goal=goal, score_transform=transform, two_sided=two_sided, n_jobs=1)
+    localizer.fit(X[:200], y[:200], y_pred[:200])
     parameters = localizer.parameters(X, y_pred)
     loss = WidthLoss(goal, two_sided=two_sided, unit=localizer._model.unit)
     scores = loss.scores(parameters, y - y_pred)

@@ -22,10 +22,11 @@ CASES = [
     *((goal, transform) for transform in ("erc", "linear", "exp", "sigma") for goal in ("even", "narrow", 0.5)),
     *(("narrow", transform) for transform in ("density", "affine", "spline", "mixture")),
 ]
-# The settings of widthwise::TreeOptions.
+# The settings of widthwise::TreeOptions, in steps of half the size.
+SLOWLY = {"learning_rate": 0.05, "patience": 40}
 TREES = {
     "tree_method": "hist",
-    "eta": 0.1,
+    "eta": SLOWLY["learning_rate"],
     "max_depth": 4,
     "min_child_weight": 10,
     "subsample": 0.7,
@@ -105,7 +106,7 @@ def test_the_whole_way_gives_valid_intervals(goal: Any, two_sided: bool) -> None
 def test_training_here_is_training_in_the_library(goal: str) -> None:
     """Equal settings and rounds give the same loss on new rows, up to the sampling of rows and columns."""
     fit, fresh = rows(2000, 1), rows(4000, 2)
-    library = Localizer(goal=goal, level_window="all", two_sided=False, n_jobs=1).fit(*fit)
+    library = Localizer(goal=goal, level_window="all", two_sided=False, localizer_options=SLOWLY, n_jobs=1).fit(*fit)
     objective = WidthObjective(goal)
     booster = train(objective, training_matrix(*fit), round(1.15 * library.fit_report_["chosen"]["iterations"]))
     here = Localizer.from_booster(booster, objective, *fit)

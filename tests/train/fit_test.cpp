@@ -265,7 +265,7 @@ TEST(Fit, CoverageIsWithinItsExpectedRange) {
   for (std::uint64_t seed = 0; seed < 40; ++seed) {
     const NoisyTable table(400, seed);
     const NoisyTable fresh(400, 1000 + seed);
-    const FitResult result = fit(table.with_predictions(), nullptr, &localizer, {.compare = false, .seed = seed});
+    const FitResult result = fit(table.with_predictions(), nullptr, &localizer, {.seed = seed});
     // One row of each calibration: rows that share one are not independent.
     for (std::size_t i = 7; i < 400; i += 400) {
       const Interval interval = result.model.interval({fresh.x.data() + 2 * i, 2}, 0.9, fresh.predictions[i]);

@@ -127,7 +127,7 @@ TEST(FitWithCategories, UsesThemInBothModelsAndKeepsThemInTheFile) {
   const CategoryRows rows(3000, 3);
   const auto base = make_tree_base_trainer(library(), {.rounds = 30, .threads = 2});
   const auto localizer = make_tree_trainer(library(), {.max_rounds = 30, .threads = 2});
-  const Model model = fit(table_of(rows), base.get(), localizer.get(), {.compare = false}).model;
+  const Model model = fit(table_of(rows), base.get(), localizer.get(), {}).model;
   EXPECT_EQ(model.categories_of(0).size(), 0U);
   EXPECT_EQ(model.categories_of(2), labels(40));
   EXPECT_GT(dynamic_cast<const Trees&>(*model.parts().base).sets(), 0U);

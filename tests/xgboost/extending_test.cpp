@@ -110,7 +110,7 @@ TEST(Extending, ATrainerFitsAWholeModel) {
   // [fit]
   const MedianTrainer base;
   const auto localizer = make_tree_trainer(library(), {.threads = 1});
-  const FitResult result = fit(table, &base, localizer.get(), {.compare = false});
+  const FitResult result = fit(table, &base, localizer.get(), {});
   // [end]
   std::size_t covered = 0;
   for (std::size_t i = 3000; i < 4000; ++i) {
