@@ -32,7 +32,7 @@ class Goal {
   [[nodiscard]] static Goal even() { return Goal(1, "even"); }  ///< evenness 1
   /// Evenness 0.95: as good as even by interval score, and narrower (experiments/NOTES.md).
   [[nodiscard]] static Goal balanced() { return Goal(0.95, "balanced"); }
-  [[nodiscard]] static Goal by_default() { return balanced(); }
+  [[nodiscard]] static Goal by_default() { return balanced(); }     ///< the goal if none is chosen
   [[nodiscard]] static Goal narrow() { return Goal(0, "narrow"); }  ///< evenness 0, at the levels of the model
   /// Throws kInvalidArgument outside [0, 1].
   [[nodiscard]] static Goal evenness(double value);
